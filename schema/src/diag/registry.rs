@@ -1,0 +1,146 @@
+//! The table of rules. One row a rule; its page stands in `rules/<family>/<name>.md`.
+//!
+//! A name, once released, keeps its meaning for ever; a retired name is not used again.
+
+use std::fmt;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Works, but is unwise.
+    Warning,
+    /// Will not parse, load, place, be admitted, schedule or start; or the spec contradicts itself.
+    Error,
+}
+
+impl Severity {
+    /// The word in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// When a rule is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// While a spec is read and lowered: it decides whether there is an item at all.
+    Read,
+    /// Over the lowered fleet.
+    Check,
+}
+
+/// A rule: `family/name`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// `family/name`.
+    pub name: &'static str,
+    /// The worst that it reports.
+    pub severity: Severity,
+    /// When it is asked.
+    pub phase: Phase,
+    /// What is wrong, in one line.
+    pub summary: &'static str,
+    /// Its page, Markdown.
+    #[cfg(feature = "pages")]
+    pub page: &'static str,
+}
+
+impl Rule {
+    /// The part before the slash.
+    pub fn family(&self) -> &'static str {
+        self.name.split_once('/').map_or("", |(family, _)| family)
+    }
+}
+
+macro_rules! rules {
+    ($($const:ident = $name:literal, $severity:ident, $phase:ident, $summary:literal;)+) => {
+        /// Every rule, as a constant.
+        pub mod rules {
+            use super::{Phase, Rule, Severity};
+
+            $(
+                #[doc = concat!("`", $name, "`: ", $summary, ".")]
+                pub static $const: Rule = Rule {
+                    name: $name,
+                    severity: Severity::$severity,
+                    phase: Phase::$phase,
+                    summary: $summary,
+                    #[cfg(feature = "pages")]
+                    page: include_str!(concat!("rules/", $name, ".md")),
+                };
+            )+
+
+            /// Every rule, in the order of the table.
+            pub static ALL: &[&Rule] = &[$(&$const),+];
+
+            /// The rule of this name.
+            pub fn find(name: &str) -> Option<&'static Rule> {
+                ALL.iter().copied().find(|rule| rule.name == name)
+            }
+        }
+    };
+}
+
+rules! {
+    SPEC_SYNTAX = "spec/syntax", Error, Read, "the file does not parse as KDL or YAML";
+    SPEC_UNKNOWN_NODE = "spec/unknown-node", Error, Read, "a word that the language does not know here";
+    SPEC_UNKNOWN_PROPERTY = "spec/unknown-property", Error, Read, "a property that the language does not know here";
+    SPEC_WRONG_TYPE = "spec/wrong-type", Error, Read, "a value of another type than its place takes";
+    SPEC_MISSING = "spec/missing", Error, Read, "something that an item cannot do without is not stated";
+    SPEC_DUPLICATE = "spec/duplicate", Error, Read, "one thing is stated twice";
+    SPEC_UNIT = "spec/unit", Error, Read, "a quantity without a unit, or with a unit of another kind";
+    SPEC_OUT_OF_RANGE = "spec/out-of-range", Error, Read, "a value outside what its place takes";
+    SPEC_VERSION_UNKNOWN = "spec/version-unknown", Error, Read, "a version that nothing is written for";
+    NAME_ILLEGAL = "name/illegal", Error, Read, "a name that a consumer refuses";
+    NAME_UNKNOWN = "name/unknown", Error, Read, "a name that nothing in the fleet has";
+    NAME_HOSTLIST = "name/hostlist", Error, Read, "a hostlist that is malformed, repeats a name or is absurdly long";
+    NAME_NODE_TWICE = "name/node-twice", Error, Read, "a node in two pools, two racks or two parts of a split";
+    CATALOG_UNKNOWN_SYSTEM = "catalog/unknown-system", Error, Read, "a system that neither catalog nor fleet has";
+    CATALOG_MISSING_FACT = "catalog/missing-fact", Error, Check, "a target needs a fact that neither catalog nor fleet states";
+    MIG_NOT_CAPABLE = "mig/not-capable", Error, Read, "MIG on a GPU that has none";
+    MIG_PROFILE_NOT_ON_GPU = "mig/profile-not-on-gpu", Error, Read, "a MIG profile that the GPU does not have";
+    MIG_NO_PLACEMENT = "mig/no-placement", Error, Read, "GPU instances that cannot be placed together";
+    MIG_UNCOVERED_GPU = "mig/uncovered-gpu", Error, Read, "a MIG pool leaves a GPU of the node unsaid";
+    OWNERSHIP_UNOWNED = "ownership/unowned", Warning, Check, "nodes of a split pool that no cluster owns";
+    QUOTA_ABOVE_CAPACITY = "quota/above-capacity", Error, Check, "a pool guarantees more than it has";
+    QUOTA_UNTYPED = "quota/untyped", Error, Read, "a quota that does not say which of several resources it counts";
+    WORKLOAD_DOES_NOT_FIT = "workload/does-not-fit", Error, Check, "a workload needs more memory than its GPU or slice has";
+    NODE_POLICY_IMPOSSIBLE = "node-policy/impossible", Error, Check, "a policy asks for what the hardware cannot do";
+    SLURM_SHARED_GPUS = "slurm/shared-gpus", Error, Check, "a pool of shared GPUs under Slurm";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rules::ALL;
+
+    #[test]
+    fn names_are_unique_and_have_a_family() {
+        let mut names: Vec<&str> = ALL.iter().map(|rule| rule.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+        assert!(ALL.iter().all(|rule| rule.name.split('/').count() == 2));
+        assert!(ALL.iter().all(|rule| !rule.family().is_empty()));
+    }
+
+    #[test]
+    #[cfg(feature = "pages")]
+    fn each_page_starts_with_its_rule_and_shows_a_bad_and_a_good_spec() {
+        for rule in ALL {
+            assert!(rule.page.starts_with(&format!("# {}\n", rule.name)), "{}", rule.name);
+            assert!(rule.page.contains("```kdl fail"), "{}", rule.name);
+            assert!(rule.page.contains("```kdl ok"), "{}", rule.name);
+        }
+    }
+}

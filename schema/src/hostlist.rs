@@ -1,0 +1,680 @@
+//! Node names in Slurm's hostlist form: `gpu[001-032],login1`.
+//!
+//! Names are kept as ranges and never expanded, so every operation costs by the number of ranges.
+//! The form follows "hostlist" in slurm.conf(5): comma lists, several bracket pairs, ranges in a
+//! pair, zero padding by the first number. A suffix after the last bracket needs Slurm 23.11.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use crate::serde_as_text;
+
+/// The most nodes one hostlist may name: far above Slurm's 65,536, so only nonsense is refused.
+pub const MAX_NODES: u64 = 1 << 20;
+
+/// The most ranges that bracket pairs before the last one may multiply into.
+const MAX_RANGES: usize = 1 << 16;
+
+/// A set of node names, as disjoint ranges in natural order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Hostlist(Vec<HostRange>);
+
+/// Names that differ in one number: `prefix` + number padded to `digits` + `suffix`.
+///
+/// The number is the last run of digits of the name and `digits` its exact length, so one name has
+/// one form only. A name without a digit has `digits` 0 and an empty suffix.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct HostRange {
+    prefix: String,
+    suffix: String,
+    digits: usize,
+    lo: u64,
+    hi: u64,
+}
+
+/// Why a text is not a hostlist, and where in the text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct HostlistError {
+    /// What is wrong.
+    pub problem: HostlistProblem,
+    /// The bytes of the text that are wrong.
+    pub at: Range<usize>,
+}
+
+/// What is wrong with a hostlist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HostlistProblem {
+    /// No name at all, or nothing between two commas.
+    #[error("a node name is missing")]
+    Empty,
+    /// A bracket without its partner, or one inside another.
+    #[error("brackets do not pair up")]
+    Bracket,
+    /// A character that node names do not have.
+    #[error("`{0}` cannot stand in a node name")]
+    Character(char),
+    /// Something in brackets that is no number and no range.
+    #[error("`{0}` is not a number or a range such as `01-32`")]
+    NotARange(String),
+    /// A range that runs down.
+    #[error("the range `{0}` ends before it starts")]
+    Backwards(String),
+    /// A padded range whose ends differ in length.
+    #[error("the range `{range}` mixes paddings: its ends have {first} and {last} digits")]
+    MixedPadding {
+        /// The range as written.
+        range: String,
+        /// Digits of its first number.
+        first: usize,
+        /// Digits of its last number.
+        last: usize,
+    },
+    /// More names than any cluster has.
+    #[error("the list names more than {MAX_NODES} nodes")]
+    TooMany,
+    /// A name that the list holds twice.
+    #[error("`{0}` is in the list twice")]
+    Twice(String),
+}
+
+impl Hostlist {
+    /// How many nodes the list names.
+    pub fn len(&self) -> u64 {
+        self.0.iter().map(HostRange::len).sum()
+    }
+
+    /// True if the list names no node.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// True if the list holds this very name.
+    pub fn contains(&self, name: &str) -> bool {
+        let name = HostRange::of_name(name);
+        let key = |range: &HostRange| range.cmp_key(&name);
+        let from = self.0.partition_point(|range| key(range).is_lt());
+        self.0.iter().skip(from).take_while(|r| key(r).is_eq()).any(|r| r.lo <= name.lo && name.hi <= r.hi)
+    }
+
+    /// The first name in natural order.
+    pub fn first(&self) -> Option<String> {
+        self.0.first().map(|range| range.name(range.lo))
+    }
+
+    /// The names in both lists.
+    pub fn intersection(&self, other: &Self) -> Self {
+        let mut both = Vec::new();
+        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+            let order = a.cmp_key(b);
+            if order.is_eq() {
+                let (lo, hi) = (a.lo.max(b.lo), a.hi.min(b.hi));
+                if lo <= hi {
+                    both.push(a.with(lo, hi));
+                }
+            }
+            if order.then(a.hi.cmp(&b.hi)).is_le() {
+                left.next();
+            } else {
+                right.next();
+            }
+        }
+        Self(both)
+    }
+
+    /// The names of this list that the other does not hold.
+    pub fn difference(&self, other: &Self) -> Self {
+        let mut rest = Vec::new();
+        let mut from = 0;
+        for range in &self.0 {
+            while other.0.get(from).is_some_and(|o| {
+                o.cmp_key(range).then(o.hi.cmp(&range.lo)).is_lt()
+            }) {
+                from += 1;
+            }
+            let mut lo = range.lo;
+            let holes = other.0.iter().skip(from).take_while(|o| {
+                o.cmp_key(range).is_eq() && o.lo <= range.hi
+            });
+            for hole in holes {
+                if hole.lo > lo {
+                    rest.push(range.with(lo, hole.lo - 1));
+                }
+                lo = lo.max(hole.hi.saturating_add(1));
+            }
+            if lo <= range.hi {
+                rest.push(range.with(lo, range.hi));
+            }
+        }
+        Self(rest)
+    }
+
+    /// The names in either list.
+    pub fn union(&self, other: &Self) -> Self {
+        Self::from_ranges(self.0.iter().chain(&other.0).cloned().collect())
+    }
+
+    /// A list of one name.
+    pub fn single(name: &str) -> Self {
+        Self(vec![HostRange::of_name(name)])
+    }
+
+    /// Every name, in natural order. Costs by the number of nodes: for tests and small lists.
+    pub fn names(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.iter().flat_map(|range| (range.lo..=range.hi).map(|number| range.name(number)))
+    }
+
+    fn from_ranges(mut ranges: Vec<HostRange>) -> Self {
+        ranges.sort();
+        let mut merged: Vec<HostRange> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match merged.last_mut() {
+                Some(last) if last.cmp_key(&range).is_eq() && range.lo <= last.hi.saturating_add(1) => {
+                    last.hi = last.hi.max(range.hi);
+                }
+                _ => merged.push(range),
+            }
+        }
+        Self(merged)
+    }
+}
+
+/// Finds names that two of the lists hold: for each clash the two owners and the common names.
+///
+/// Works on sorted ranges, so the cost is by ranges. If three lists share a name, two clashes are
+/// reported, not three.
+pub fn clashes<T: Copy + Ord>(lists: &[(T, &Hostlist)]) -> Vec<(T, T, Hostlist)> {
+    let mut ranges: Vec<(&HostRange, usize)> = Vec::new();
+    for (index, (_, list)) in lists.iter().enumerate() {
+        ranges.extend(list.0.iter().map(|range| (range, index)));
+    }
+    ranges.sort();
+    let mut found: std::collections::BTreeMap<(usize, usize), Vec<HostRange>> = Default::default();
+    let mut open: Option<(&HostRange, usize)> = None;
+    for (range, index) in ranges {
+        if let Some((widest, owner)) = open
+            && widest.cmp_key(range).is_eq()
+            && range.lo <= widest.hi
+        {
+            if owner != index {
+                let pair = (owner.min(index), owner.max(index));
+                let common = range.with(range.lo, range.hi.min(widest.hi));
+                found.entry(pair).or_default().push(common);
+            }
+            if range.hi <= widest.hi {
+                continue;
+            }
+        }
+        open = Some((range, index));
+    }
+    let owner = |index: usize| lists.get(index).map(|(owner, _)| *owner);
+    found
+        .into_iter()
+        .filter_map(|((a, b), common)| {
+            Some((owner(a)?, owner(b)?, Hostlist::from_ranges(common)))
+        })
+        .collect()
+}
+
+impl HostRange {
+    fn of_name(name: &str) -> Self {
+        let plain = |name: &str| Self {
+            prefix: name.to_owned(),
+            suffix: String::new(),
+            digits: 0,
+            lo: 0,
+            hi: 0,
+        };
+        let Some(end) = name.rfind(|c: char| c.is_ascii_digit()).map(|at| at + 1) else {
+            return plain(name);
+        };
+        let (head, suffix) = name.split_at(end);
+        let start = head.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| {
+            at + head.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
+        });
+        let (prefix, number) = head.split_at(start);
+        match number.parse() {
+            Ok(value) if number.len() <= 18 => Self {
+                prefix: prefix.to_owned(),
+                suffix: suffix.to_owned(),
+                digits: number.len(),
+                lo: value,
+                hi: value,
+            },
+            _ => plain(name),
+        }
+    }
+
+    fn cmp_key(&self, other: &Self) -> std::cmp::Ordering {
+        self.prefix
+            .cmp(&other.prefix)
+            .then_with(|| self.suffix.cmp(&other.suffix))
+            .then_with(|| self.digits.cmp(&other.digits))
+    }
+
+    fn len(&self) -> u64 {
+        self.hi - self.lo + 1
+    }
+
+    fn with(&self, lo: u64, hi: u64) -> Self {
+        Self { lo, hi, ..self.clone() }
+    }
+
+    fn name(&self, number: u64) -> String {
+        match self.digits {
+            0 => self.prefix.clone(),
+            digits => format!("{}{number:0digits$}{}", self.prefix, self.suffix),
+        }
+    }
+
+    /// True if `next` goes on where this range ends, one digit longer: `8-9` and `10-12`.
+    fn runs_into(&self, next: &Self) -> bool {
+        let Ok(digits) = u32::try_from(self.digits) else { return false };
+        let power = |exponent| 10_u64.checked_pow(exponent);
+        self.prefix == next.prefix
+            && self.suffix == next.suffix
+            && self.digits + 1 == next.digits
+            && power(digits) == Some(next.lo)
+            && self.hi + 1 == next.lo
+            && power(digits.saturating_sub(1)).is_some_and(|least| self.lo >= least || digits == 1)
+    }
+}
+
+impl fmt::Display for Hostlist {
+    /// The shortest form: ranges of one prefix and suffix share a bracket pair.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0.as_slice();
+        let mut first = true;
+        while let Some(head) = rest.first() {
+            let same = rest
+                .iter()
+                .take_while(|r| r.digits > 0 && r.prefix == head.prefix && r.suffix == head.suffix)
+                .count()
+                .max(1);
+            let (group, tail) = rest.split_at(same);
+            rest = tail;
+            if !first {
+                f.write_str(",")?;
+            }
+            first = false;
+            write_group(f, group)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_group(f: &mut fmt::Formatter<'_>, group: &[HostRange]) -> fmt::Result {
+    let Some(head) = group.first() else { return Ok(()) };
+    if group.len() == 1 && head.lo == head.hi {
+        return f.write_str(&head.name(head.lo));
+    }
+    write!(f, "{}[", head.prefix)?;
+    let mut at = 0;
+    while let Some(range) = group.get(at) {
+        let mut last = range;
+        while let Some(next) = group.get(at + 1).filter(|next| last.runs_into(next)) {
+            last = next;
+            at += 1;
+        }
+        let (digits, last_digits) = (range.digits, last.digits);
+        write!(f, "{:0digits$}", range.lo)?;
+        if (range.lo, digits) != (last.hi, last_digits) {
+            write!(f, "-{:0last_digits$}", last.hi)?;
+        }
+        at += 1;
+        if at < group.len() {
+            f.write_str(",")?;
+        }
+    }
+    write!(f, "]{}", head.suffix)
+}
+
+impl FromStr for Hostlist {
+    type Err = HostlistError;
+
+    fn from_str(text: &str) -> Result<Self, HostlistError> {
+        let mut ranges = Vec::new();
+        let mut total = 0_u64;
+        for (at, part) in split_outside_brackets(text)? {
+            let here = at..at + part.len();
+            parse_part(part, at, &mut ranges)?;
+            total = ranges.iter().map(HostRange::len).fold(0, u64::saturating_add);
+            if total > MAX_NODES || ranges.len() > MAX_RANGES {
+                return Err(HostlistError { problem: HostlistProblem::TooMany, at: here });
+            }
+        }
+        let list = Self::from_ranges(ranges.clone());
+        if list.len() < total {
+            ranges.sort();
+            let twice = ranges
+                .windows(2)
+                .find_map(|pair| match pair {
+                    [a, b] if a.cmp_key(b).is_eq() && b.lo <= a.hi => Some(b.name(b.lo)),
+                    _ => None,
+                })
+                .unwrap_or_default();
+            let problem = HostlistProblem::Twice(twice);
+            return Err(HostlistError { problem, at: 0..text.len() });
+        }
+        Ok(list)
+    }
+}
+
+fn split_outside_brackets(text: &str) -> Result<Vec<(usize, &str)>, HostlistError> {
+    let mut parts = Vec::new();
+    let (mut start, mut depth) = (0, 0_u32);
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' if depth == 0 => depth = 1,
+            ']' if depth == 1 => depth = 0,
+            '[' | ']' => {
+                let problem = HostlistProblem::Bracket;
+                return Err(HostlistError { problem, at: at..at + 1 });
+            }
+            ',' if depth == 0 => {
+                parts.push((start, text.get(start..at).unwrap_or_default()));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if depth != 0 {
+        return Err(HostlistError { problem: HostlistProblem::Bracket, at: start..text.len() });
+    }
+    parts.push((start, text.get(start..).unwrap_or_default()));
+    Ok(parts)
+}
+
+/// One piece of a name: text, or the ranges of a bracket pair.
+enum Piece<'a> {
+    Text(&'a str),
+    Ranges(Vec<Numbers>),
+}
+
+#[derive(Clone, Copy)]
+struct Numbers {
+    lo: u64,
+    hi: u64,
+    digits: usize,
+}
+
+fn parse_part(part: &str, at: usize, ranges: &mut Vec<HostRange>) -> Result<(), HostlistError> {
+    let error = |problem, at| Err(HostlistError { problem, at });
+    if part.is_empty() {
+        return error(HostlistProblem::Empty, at..at);
+    }
+    let mut pieces = Vec::new();
+    let (mut rest, mut offset) = (part, at);
+    while !rest.is_empty() {
+        let (text, tail) = rest.split_at(rest.find('[').unwrap_or(rest.len()));
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+        if let Some((bad, c)) = text.char_indices().find(|(_, c)| !allowed(*c)) {
+            let here = offset + bad;
+            return error(HostlistProblem::Character(c), here..here + c.len_utf8());
+        }
+        pieces.push(Piece::Text(text));
+        offset += text.len();
+        let Some(inside) = tail.strip_prefix('[') else { break };
+        let (inside, after) = inside.split_once(']').unwrap_or((inside, ""));
+        pieces.push(Piece::Ranges(parse_numbers(inside, offset + 1)?));
+        offset += inside.len() + 2;
+        rest = after;
+    }
+    if matches!(pieces.as_slice(), [Piece::Ranges(_), ..] | [Piece::Text(""), ..]) {
+        return error(HostlistProblem::Empty, at..at + 1);
+    }
+    let too_many = || HostlistError { problem: HostlistProblem::TooMany, at: at..at + part.len() };
+    expand(&pieces, ranges).ok_or_else(too_many)
+}
+
+fn parse_numbers(inside: &str, at: usize) -> Result<Vec<Numbers>, HostlistError> {
+    let mut numbers = Vec::new();
+    let mut offset = at;
+    for range in inside.split(',') {
+        let here = offset..offset + range.len();
+        offset += range.len() + 1;
+        let error = |problem| HostlistError { problem, at: here.clone() };
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let digits = |text: &str| {
+            let ok = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            if ok && text.len() <= 18 { text.parse::<u64>().ok() } else { None }
+        };
+        let (Some(lo), Some(hi)) = (digits(first), digits(last)) else {
+            return Err(error(HostlistProblem::NotARange(range.to_owned())));
+        };
+        if hi < lo {
+            return Err(error(HostlistProblem::Backwards(range.to_owned())));
+        }
+        let padded = |text: &str| text.len() > 1 && text.starts_with('0');
+        if first.len() != last.len() && (padded(first) || padded(last)) {
+            return Err(error(HostlistProblem::MixedPadding {
+                range: range.to_owned(),
+                first: first.len(),
+                last: last.len(),
+            }));
+        }
+        if hi - lo >= MAX_NODES {
+            return Err(error(HostlistProblem::TooMany));
+        }
+        push_by_digits(lo, hi, first.len(), &mut numbers);
+    }
+    Ok(numbers)
+}
+
+/// Splits an unpadded range where its numbers get a digit longer: `8-12` is `8-9` and `10-12`.
+fn push_by_digits(lo: u64, hi: u64, digits: usize, numbers: &mut Vec<Numbers>) {
+    let (mut lo, mut digits) = (lo, digits);
+    loop {
+        let end = u32::try_from(digits).ok().and_then(|d| 10_u64.checked_pow(d));
+        match end {
+            Some(end) if end <= hi => {
+                numbers.push(Numbers { lo, hi: end - 1, digits });
+                lo = end;
+                digits += 1;
+            }
+            _ => {
+                numbers.push(Numbers { lo, hi, digits });
+                return;
+            }
+        }
+    }
+}
+
+/// Multiplies all bracket pairs but the last, whose ranges stay ranges. None: too many.
+fn expand(pieces: &[Piece<'_>], ranges: &mut Vec<HostRange>) -> Option<()> {
+    let last = pieces.iter().rposition(|piece| matches!(piece, Piece::Ranges(_)));
+    let (Some(last), limit) = (last, ranges.len() + MAX_RANGES) else {
+        let name: String = pieces.iter().map(|p| if let Piece::Text(t) = p { t } else { "" }).collect();
+        ranges.push(HostRange::of_name(&name));
+        return Some(());
+    };
+    let mut prefixes = vec![String::new()];
+    for piece in pieces.get(..last)? {
+        match piece {
+            Piece::Text(text) => prefixes.iter_mut().for_each(|prefix| prefix.push_str(text)),
+            Piece::Ranges(numbers) => {
+                let each: u64 = numbers.iter().map(|n| n.hi - n.lo + 1).sum();
+                if each.saturating_mul(u64::try_from(prefixes.len()).ok()?) > MAX_RANGES as u64 {
+                    return None;
+                }
+                prefixes = prefixes
+                    .iter()
+                    .flat_map(|prefix| {
+                        numbers.iter().flat_map(move |n| {
+                            (n.lo..=n.hi).map(move |v| format!("{prefix}{v:0w$}", w = n.digits))
+                        })
+                    })
+                    .collect();
+            }
+        }
+    }
+    let Some(Piece::Ranges(numbers)) = pieces.get(last) else { return Some(()) };
+    let suffix = match pieces.get(last + 1) {
+        Some(Piece::Text(text)) => *text,
+        _ => "",
+    };
+    for prefix in &prefixes {
+        for n in numbers {
+            if suffix.contains(|c: char| c.is_ascii_digit()) {
+                // The last digits of these names are the suffix's: no range, name by name.
+                for value in n.lo..=n.hi {
+                    if ranges.len() >= limit {
+                        return None;
+                    }
+                    let digits = n.digits;
+                    ranges.push(HostRange::of_name(&format!("{prefix}{value:0digits$}{suffix}")));
+                }
+                continue;
+            }
+            if ranges.len() >= limit {
+                return None;
+            }
+            ranges.push(range_after(prefix, n, suffix));
+        }
+    }
+    Some(())
+}
+
+/// A range whose prefix may itself end in digits, which then belong to the number: `n1[0-9]`.
+fn range_after(prefix: &str, numbers: &Numbers, suffix: &str) -> HostRange {
+    let digits = numbers.digits;
+    let first = HostRange::of_name(&format!("{prefix}{:0digits$}{suffix}", numbers.lo));
+    let hi = first.lo + (numbers.hi - numbers.lo);
+    HostRange { hi, ..first }
+}
+
+serde_as_text!(Hostlist);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn list(text: &str) -> Hostlist {
+        text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    fn problem(text: &str) -> HostlistProblem {
+        text.parse::<Hostlist>().expect_err(text).problem
+    }
+
+    #[test]
+    fn ranges_fold_back_in_natural_order() {
+        for (text, folded) in [
+            ("gpu[01-04]", "gpu[01-04]"),
+            ("gpu04,gpu[01-02],gpu03", "gpu[01-04]"),
+            ("gpu01,gpu[03-04]", "gpu[01,03-04]"),
+            ("n[8-12]", "n[8-12]"),
+            ("n[10-12],n9,n8", "n[8-12]"),
+            ("n[01-12]", "n[01-12]"),
+            ("n1[0-9]", "n[10-19]"),
+            ("b,a", "a,b"),
+            ("r[1-2]n[1-2]", "r1n[1-2],r2n[1-2]"),
+            ("r[1-2]-ib", "r[1-2]-ib"),
+            ("n[1-2]-ib0", "n1-ib0,n2-ib0"),
+            ("n[1-2]0", "n[10,20]"),
+        ] {
+            assert_eq!(list(text).to_string(), folded, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_counted_without_expanding() {
+        assert_eq!(list("n[000001-100000]").len(), 100_000);
+        assert_eq!(list("r[1-3]n[01-18]").len(), 54);
+    }
+
+    #[test]
+    fn wrong_lists_say_what_and_where() {
+        use HostlistProblem::*;
+        assert_eq!(problem(""), Empty);
+        assert_eq!(problem("a,,b"), Empty);
+        assert_eq!(problem("[1-2]"), Empty);
+        assert_eq!(problem("a[1-2"), Bracket);
+        assert_eq!(problem("a]"), Bracket);
+        assert_eq!(problem("a[1[2]]"), Bracket);
+        assert_eq!(problem("a b"), Character(' '));
+        assert_eq!(problem("a[x]"), NotARange("x".into()));
+        assert_eq!(problem("a[1-]"), NotARange("1-".into()));
+        assert_eq!(problem("a[]"), NotARange("".into()));
+        assert_eq!(problem("a[3-1]"), Backwards("3-1".into()));
+        assert_eq!(problem("a[01-100]"), MixedPadding { range: "01-100".into(), first: 2, last: 3 });
+        assert_eq!(problem("a[1-010]"), MixedPadding { range: "1-010".into(), first: 1, last: 3 });
+        assert_eq!(problem("n[1-99999999]"), TooMany);
+        assert_eq!(problem("n[1-9999]x[1-9999]"), TooMany);
+        assert_eq!(problem("n[1-999]x[1-999]y[1-999]"), TooMany);
+        assert_eq!(problem("n[1-3,2]"), Twice("n2".into()));
+        assert_eq!(problem("n01,n[01-02]"), Twice("n01".into()));
+        let error = "gpu[01-02,x]".parse::<Hostlist>().expect_err("x is no number");
+        assert_eq!(error.at, 10..11);
+    }
+
+    #[test]
+    fn padded_and_unpadded_names_are_different_nodes() {
+        assert!(!list("n[1-9]").contains("n01"));
+        assert!(list("n[01-09]").contains("n05"));
+        assert!(list("n[8-12]").contains("n10"));
+        assert!(!list("n[8-12]").contains("n13"));
+    }
+
+    #[test]
+    fn clashes_name_both_owners_and_the_common_nodes() {
+        let (a, b, c) = (list("n[01-10]"), list("n[05-07],m1"), list("m[1-2],n11"));
+        let found = clashes(&[("a", &a), ("b", &b), ("c", &c)]);
+        assert_eq!(found, [("a", "b", list("n[05-07]")), ("b", "c", list("m1"))]);
+    }
+
+    fn names() -> impl Strategy<Value = Vec<String>> {
+        let name = (
+            prop::sample::select(vec!["n", "gpu", "r1n", "x-"]),
+            0_u32..120,
+            1_usize..4,
+            prop::sample::select(vec!["", "-ib", "-e0"]),
+        )
+            .prop_map(|(prefix, number, width, suffix)| format!("{prefix}{number:0width$}{suffix}"));
+        prop::collection::vec(name, 1..40)
+    }
+
+    fn set(names: &[String]) -> Hostlist {
+        names.iter().fold(Hostlist::default(), |all, name| all.union(&Hostlist::single(name)))
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_prints_and_reads_back(names in names()) {
+            let all = set(&names);
+            prop_assert_eq!(list(&all.to_string()), all);
+        }
+
+        #[test]
+        fn set_operations_agree_with_sets_of_names(left in names(), right in names()) {
+            use std::collections::BTreeSet;
+            let (a, b) = (set(&left), set(&right));
+            let (x, y): (BTreeSet<_>, BTreeSet<_>) =
+                (left.into_iter().collect(), right.into_iter().collect());
+            let names = |l: Hostlist| l.names().collect::<BTreeSet<_>>();
+            prop_assert_eq!(a.len(), x.len() as u64);
+            prop_assert_eq!(names(a.intersection(&b)), &x & &y);
+            prop_assert_eq!(names(a.difference(&b)), &x - &y);
+            prop_assert_eq!(names(a.union(&b)), &x | &y);
+            for name in &y {
+                prop_assert_eq!(a.contains(name), x.contains(name));
+            }
+            prop_assert_eq!(clashes(&[(0, &a), (1, &b)]).is_empty(), (&x & &y).is_empty());
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "\\PC{0,40}") {
+            let _ = text.parse::<Hostlist>();
+        }
+
+        #[test]
+        fn texts_of_hostlist_letters_never_panic(text in "[a-c0-9\\[\\],-]{0,24}") {
+            if let Ok(read) = text.parse::<Hostlist>() {
+                prop_assert_eq!(list(&read.to_string()), read);
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The Intent: the lowered fleet, and the narrow waist of the compiler.
+//!
+//! Invariant: it carries no spans and no numeric ids. Items refer to each other by typed names that
+//! were proved to exist; maps are in the author's order; every value is filled in, so an `Option`
+//! means truly absent. It holds no floats.
+
+mod class;
+mod cluster;
+mod documents;
+mod pool;
+mod policy;
+mod team;
+
+pub use class::{
+    Advertised, Class, ClassPaths, ExceptionSource, GpuInstance, GpuModel, GpuSlot, Gres, Host,
+    HostCpu, MemoryRange, NodeClass,
+};
+pub use cluster::{
+    AutoDetect, Cluster, Distribution, Driver, DriverOwner, GpuOperator, Kubernetes, Partition,
+    Queue, Scheduler, Slurm,
+};
+pub use documents::{
+    CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, IntentDocument, SourceLine,
+};
+pub use policy::NodePolicy;
+pub use pool::{Exception, GpuIndexes, MigLayout, MigStrategy, Pool, Rack, Sharing, Slice};
+pub use team::{
+    Isolation, Parallel, Quota, Replicas, Resource, Team, Workload, WorkloadKind,
+};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::name::{
+    ClassName, ClusterName, FleetName, PolicyName, PoolName, RackName, TeamName, WorkloadName,
+};
+use crate::units::Date;
+use crate::version::Version;
+
+/// Implements a closed set of words: its text form, reader and serde.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// Every word, in the order of the documentation.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+
+            /// The value of a word, if it is one.
+            pub fn of(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+use words;
+
+/// The whole fleet, lowered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Intent {
+    /// The fleet itself.
+    pub fleet: Fleet,
+    /// Clusters.
+    pub clusters: IndexMap<ClusterName, Cluster>,
+    /// Racks.
+    pub racks: IndexMap<RackName, Rack>,
+    /// Pools.
+    pub pools: IndexMap<PoolName, Pool>,
+    /// Node classes, computed from pools, clusters and exceptions.
+    pub classes: IndexMap<ClassName, Class>,
+    /// Node policies.
+    pub policies: IndexMap<PolicyName, NodePolicy>,
+    /// Teams.
+    pub teams: IndexMap<TeamName, Team>,
+    /// Workloads.
+    pub workloads: IndexMap<WorkloadName, Workload>,
+    /// Monitoring, if the fleet has any.
+    pub monitoring: Option<Monitoring>,
+}
+
+/// The fleet's own settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Fleet {
+    /// Its name.
+    pub name: FleetName,
+    /// The date that dates of the spec are compared with.
+    pub as_of: Option<Date>,
+    /// Prefix of our node labels, `fleetc.dev` unless the spec says otherwise.
+    pub label_prefix: String,
+}
+
+/// Monitoring of the fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Monitoring {
+    /// What exports GPU metrics.
+    pub exporter: Exporter,
+}
+
+/// The exporter of GPU metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Exporter {
+    /// Which program.
+    pub kind: ExporterKind,
+    /// Its version, which decides how metrics are called.
+    pub version: Version,
+}
+
+words! {
+    /// A program that exports GPU metrics.
+    ExporterKind {
+        /// NVIDIA/dcgm-exporter.
+        DcgmExporter = "dcgm-exporter",
+    }
+}
+
+impl Intent {
+    /// The classes of one cluster, in order.
+    pub fn classes_of<'a>(&'a self, cluster: &'a ClusterName) -> impl Iterator<Item = &'a Class> {
+        self.classes.values().filter(move |class| class.node.cluster == *cluster)
+    }
+
+    /// True if any team has a quota on this pool: then teams without one may not use it.
+    pub fn is_governed(&self, pool: &PoolName, cluster: &ClusterName) -> bool {
+        let on = |quota: &Quota| quota.pool == *pool && quota.cluster == *cluster;
+        self.teams.values().any(|team| team.quotas.iter().any(on))
+    }
+}

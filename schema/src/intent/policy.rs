@@ -1,0 +1,30 @@
+//! Node policies: what a good node is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::PoolName;
+use crate::units::Watts;
+use crate::version::VersionReq;
+
+/// What a good node is. A value that is absent is not judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NodePolicy {
+    /// Pools that it names; none: every pool that no other policy names.
+    pub pools: Vec<PoolName>,
+    /// Condition on the driver.
+    pub driver: Option<VersionReq>,
+    /// ECC mode.
+    pub ecc: Option<bool>,
+    /// Persistence mode.
+    pub persistence: Option<bool>,
+    /// Power limit of a GPU.
+    pub power_limit: Option<Watts>,
+    /// PCIe generation.
+    pub pcie_gen: Option<u8>,
+    /// PCIe lanes.
+    pub pcie_width: Option<u8>,
+    /// Active NVLinks of a GPU.
+    pub nvlinks: Option<u8>,
+}

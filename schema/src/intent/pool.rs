@@ -1,0 +1,231 @@
+//! Racks and pools: where nodes stand, and nodes that are alike.
+
+use std::fmt;
+use std::str::FromStr;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::words;
+use crate::mig::MigProfile;
+use crate::name::{ClusterName, SystemName};
+use crate::{Hostlist, ItemPath, serde_as_text};
+
+/// A rack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Rack {
+    /// Nodes that stand in it.
+    pub nodes: Hostlist,
+}
+
+/// Nodes that are alike: one hardware, one sharing policy, one owner each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// Their hardware.
+    pub system: SystemName,
+    /// All its nodes.
+    pub nodes: Hostlist,
+    /// The nodes of each owner; more than one if the pool is split.
+    pub parts: IndexMap<ClusterName, Hostlist>,
+    /// How a GPU is shared.
+    pub sharing: Sharing,
+    /// Nodes that differ.
+    pub exceptions: Vec<Exception>,
+    /// How many nodes may be out of service at once.
+    pub max_unavailable: Option<u32>,
+}
+
+/// How the GPUs of a pool are shared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", tag = "mode")]
+pub enum Sharing {
+    /// A GPU goes to one job.
+    Whole,
+    /// GPUs are cut into GPU instances.
+    Mig {
+        /// How the device plugin names them.
+        strategy: MigStrategy,
+        /// The layout of each set of GPUs; together they name every GPU of a node once.
+        layouts: Vec<MigLayout>,
+    },
+    /// Several processes share a GPU through MPS.
+    Mps {
+        /// Clients of a GPU.
+        replicas: u32,
+    },
+    /// Several processes take turns on a GPU.
+    TimeSlicing {
+        /// Clients of a GPU.
+        replicas: u32,
+    },
+}
+
+impl Sharing {
+    /// The word of the spec.
+    pub fn mode(&self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Mig { .. } => "mig",
+            Self::Mps { .. } => "mps",
+            Self::TimeSlicing { .. } => "time-slicing",
+        }
+    }
+}
+
+words! {
+    /// How the device plugin names GPU instances.
+    MigStrategy {
+        /// One resource for each profile.
+        Mixed = "mixed",
+    }
+}
+
+/// The MIG layout of a set of GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct MigLayout {
+    /// GPU numbers on a complete node.
+    pub gpus: GpuIndexes,
+    /// Instances of each profile, with placements. Empty: MIG mode on, no instance.
+    pub slices: Vec<Slice>,
+}
+
+/// The instances of one profile on a GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Slice {
+    /// The profile.
+    pub profile: MigProfile,
+    /// How many.
+    pub count: u32,
+}
+
+/// GPU numbers of a node: `0-3,6`. A GPU number is the NVML index on a complete node.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct GpuIndexes(Vec<u8>);
+
+impl GpuIndexes {
+    /// The largest number of GPUs of one node that is taken.
+    pub const LIMIT: u8 = 64;
+
+    /// Sorted and without repeats.
+    pub fn new(mut indexes: Vec<u8>) -> Self {
+        indexes.sort_unstable();
+        indexes.dedup();
+        Self(indexes)
+    }
+
+    /// The numbers, rising.
+    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// True if the number is one of them.
+    pub fn contains(&self, index: u8) -> bool {
+        self.0.binary_search(&index).is_ok()
+    }
+
+    /// The largest number.
+    pub fn max(&self) -> Option<u8> {
+        self.0.last().copied()
+    }
+}
+
+impl fmt::Display for GpuIndexes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0.as_slice();
+        while let Some(first) = rest.first() {
+            let run = rest.iter().zip(*first..).take_while(|(a, b)| *a == b).count();
+            let (head, tail) = rest.split_at(run);
+            match head.last() {
+                Some(last) if last > first => write!(f, "{first}-{last}")?,
+                _ => write!(f, "{first}")?,
+            }
+            rest = tail;
+            if !rest.is_empty() {
+                f.write_str(",")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text names no GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` names no GPUs: write numbers and ranges such as `0-3,6`")]
+pub struct GpuIndexesError(pub String);
+
+impl FromStr for GpuIndexes {
+    type Err = GpuIndexesError;
+
+    fn from_str(text: &str) -> Result<Self, GpuIndexesError> {
+        let error = || GpuIndexesError(text.to_owned());
+        let number = |part: &str| -> Option<u8> {
+            let digits = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+            if digits { part.parse().ok().filter(|n| *n < Self::LIMIT) } else { None }
+        };
+        let mut indexes = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (Some(first), Some(last)) = (number(first), number(last)) else {
+                return Err(error());
+            };
+            if last < first {
+                return Err(error());
+            }
+            indexes.extend(first..=last);
+        }
+        let count = indexes.len();
+        let indexes = Self::new(indexes);
+        if indexes.len() < count { Err(error()) } else { Ok(indexes) }
+    }
+}
+
+serde_as_text!(GpuIndexes);
+
+/// Nodes of a pool that differ from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Exception {
+    /// The nodes.
+    pub nodes: Hostlist,
+    /// Numbers of the GPUs that are gone.
+    pub missing: GpuIndexes,
+    /// Why.
+    pub reason: Option<String>,
+    /// Its item.
+    pub path: ItemPath,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpu_numbers_read_and_fold() {
+        for (text, folded) in [("0-3", "0-3"), ("7", "7"), ("3,0,1,2", "0-3"), ("0,2-3", "0,2-3")] {
+            assert_eq!(text.parse::<GpuIndexes>().unwrap().to_string(), folded);
+        }
+        for wrong in ["", "a", "3-1", "0-3,2", "64", "-1", "0-"] {
+            assert!(wrong.parse::<GpuIndexes>().is_err(), "{wrong}");
+        }
+    }
+}

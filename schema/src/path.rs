@@ -1,0 +1,118 @@
+//! Paths of items, down to the value: `pool/chat/sharing/gpus[0-3]/slice[1g.10gb]/count`.
+//!
+//! What repeats is keyed by its content, never by its position, so inserting an item renames
+//! nothing. A key that holds `/`, `[`, `]`, `,` or `"` is quoted.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::serde_as_text;
+
+/// The path of an item or value of the spec.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ItemPath(String);
+
+impl ItemPath {
+    /// The path of a named item at the top of the spec: `pool/chat`.
+    pub fn item(kind: &str, name: impl fmt::Display) -> Self {
+        Self::default().child(kind).named(name)
+    }
+
+    /// One step down, to a property or child.
+    pub fn child(&self, key: &str) -> Self {
+        match self.0.as_str() {
+            "" => Self(key.to_owned()),
+            parent => Self(format!("{parent}/{key}")),
+        }
+    }
+
+    /// One step down, to a child that repeats and is told apart by `keys`.
+    pub fn keyed<K: fmt::Display>(&self, key: &str, keys: impl IntoIterator<Item = K>) -> Self {
+        let keys: Vec<String> = keys.into_iter().map(|k| quoted(&k.to_string())).collect();
+        let Self(parent) = self.child(key);
+        Self(format!("{parent}[{}]", keys.join(",")))
+    }
+
+    fn named(&self, name: impl fmt::Display) -> Self {
+        self.child(&quoted(&name.to_string()))
+    }
+
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The item one step up, if there is one. A top-level item (`pool/chat`) has no parent.
+    pub fn parent(&self) -> Option<Self> {
+        let mut cut = None;
+        let (mut quoted, mut steps) = (false, 0);
+        for (at, c) in self.0.char_indices() {
+            match c {
+                '"' => quoted = !quoted,
+                '/' if !quoted => {
+                    steps += 1;
+                    cut = Some(at);
+                }
+                _ => {}
+            }
+        }
+        match cut {
+            Some(at) if steps > 1 => self.0.get(..at).map(|text| Self(text.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+fn quoted(key: &str) -> String {
+    if key.contains(['/', '[', ']', ',', '"']) {
+        format!("\"{}\"", key.replace('"', "'"))
+    } else {
+        key.to_owned()
+    }
+}
+
+impl fmt::Display for ItemPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for ItemPath {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+serde_as_text!(ItemPath);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_goes_down_to_the_value() {
+        let path = ItemPath::item("pool", "chat").child("sharing").keyed("gpus", ["0-3"]);
+        assert_eq!(path.as_str(), "pool/chat/sharing/gpus[0-3]");
+        assert_eq!(
+            path.keyed("slice", ["1g.10gb"]).child("count").as_str(),
+            "pool/chat/sharing/gpus[0-3]/slice[1g.10gb]/count"
+        );
+    }
+
+    #[test]
+    fn keys_with_separators_are_quoted() {
+        let path = ItemPath::item("system", "aws/p5.48xlarge").child("cpu");
+        assert_eq!(path.as_str(), "system/\"aws/p5.48xlarge\"/cpu");
+        assert_eq!(path.parent(), Some(ItemPath::item("system", "aws/p5.48xlarge")));
+        assert_eq!(path.parent().and_then(|p| p.parent()), None);
+    }
+
+    #[test]
+    fn parents_end_at_the_item() {
+        let path = ItemPath::item("team", "x").keyed("quota", ["slices", "1g.10gb"]).child("limit");
+        assert_eq!(path.parent().unwrap().as_str(), "team/x/quota[slices,1g.10gb]");
+        assert_eq!(path.parent().unwrap().parent().unwrap().as_str(), "team/x");
+    }
+}

@@ -1,0 +1,299 @@
+//! Quantities with their unit in the type.
+//!
+//! NVML reports bytes, `nvidia-smi` MiB and watts, Slurm's `RealMemory` is MiB, marketing says GB.
+//! A quantity in a spec always names its unit; here it becomes an integer in the smallest one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::serde_as_text;
+
+/// Why a text is not a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnitError {
+    /// The text does not start with a number.
+    #[error("`{0}` is not a number with a unit")]
+    NotANumber(String),
+    /// A number without a unit.
+    #[error("`{0}` has no unit")]
+    NoUnit(String),
+    /// A unit that this quantity is not measured in.
+    #[error("`{unit}` is not a unit of {quantity}")]
+    OtherUnit {
+        /// The unit as written.
+        unit: String,
+        /// What is measured, such as "memory".
+        quantity: &'static str,
+    },
+    /// More than the type can hold, or a fraction of the smallest unit.
+    #[error("`{0}` is out of range")]
+    OutOfRange(String),
+}
+
+/// Memory in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// Memory in MiB (2^20 bytes), the unit of Slurm's `RealMemory` and of `nvidia-smi`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Mib(pub u64);
+
+/// Power in watts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Watts(pub u32);
+
+/// A length of time in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seconds(pub u64);
+
+/// A calendar date, `YYYY-MM-DD`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Date {
+    /// Year, 1 to 9999.
+    pub year: u16,
+    /// Month, 1 to 12.
+    pub month: u8,
+    /// Day of the month.
+    pub day: u8,
+}
+
+serde_as_text!(Bytes, Watts, Seconds, Date);
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+
+impl Bytes {
+    /// The units a spec may use, binary and decimal, with their size in bytes.
+    const UNITS: &'static [(&'static str, u64)] = &[
+        ("B", 1),
+        ("KiB", KIB),
+        ("MiB", MIB),
+        ("GiB", GIB),
+        ("TiB", TIB),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+    ];
+
+    /// Whole MiB, rounded up: a demand that does not fit in fewer.
+    pub fn to_mib_ceil(self) -> Mib {
+        Mib(self.0.div_ceil(MIB))
+    }
+}
+
+impl Mib {
+    /// The same amount in bytes.
+    pub fn to_bytes(self) -> Bytes {
+        Bytes(self.0.saturating_mul(MIB))
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// The largest binary unit that divides the amount, as in `60GiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = [("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)]
+            .into_iter()
+            .find(|(_, size)| self.0 != 0 && self.0.is_multiple_of(*size));
+        match unit {
+            Some((name, size)) => write!(f, "{}{name}", self.0 / size),
+            None => write!(f, "{}B", self.0),
+        }
+    }
+}
+
+impl fmt::Display for Mib {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", GibTenths(self.0))
+    }
+}
+
+/// MiB printed as GiB with up to two decimals: `79.65 GiB`.
+struct GibTenths(u64);
+
+impl fmt::Display for GibTenths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hundredths = (self.0 * 100 + 512) / 1024;
+        let (whole, rest) = (hundredths / 100, hundredths % 100);
+        match rest {
+            0 => write!(f, "{whole} GiB"),
+            _ if rest.is_multiple_of(10) => write!(f, "{whole}.{} GiB", rest / 10),
+            _ => write!(f, "{whole}.{rest:02} GiB"),
+        }
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        scaled(text, "memory", Self::UNITS).map(Bytes)
+    }
+}
+
+impl fmt::Display for Watts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}W", self.0)
+    }
+}
+
+impl FromStr for Watts {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let watts = scaled(text, "power", &[("W", 1), ("kW", 1_000)])?;
+        u32::try_from(watts).map(Watts).map_err(|_| UnitError::OutOfRange(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Seconds {
+    /// The largest unit that divides the time, as in `4h`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = [("d", 86_400), ("h", 3_600), ("m", 60)]
+            .into_iter()
+            .find(|(_, size)| self.0 != 0 && self.0.is_multiple_of(*size));
+        match unit {
+            Some((name, size)) => write!(f, "{}{name}", self.0 / size),
+            None => write!(f, "{}s", self.0),
+        }
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let units = &[("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400), ("w", 604_800)];
+        scaled(text, "time", units).map(Seconds)
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+/// The text is not a date of the calendar.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a date: write it as `2026-11-30`")]
+pub struct DateError(String);
+
+impl FromStr for Date {
+    type Err = DateError;
+
+    fn from_str(text: &str) -> Result<Self, DateError> {
+        let error = || DateError(text.to_owned());
+        let mut parts = text.split('-');
+        let (Some(y), Some(m), Some(d), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(error());
+        };
+        let digits = |part: &str, len| part.len() == len && part.bytes().all(|b| b.is_ascii_digit());
+        if !(digits(y, 4) && digits(m, 2) && digits(d, 2)) {
+            return Err(error());
+        }
+        let (year, month, day): (u16, u8, u8) = (
+            y.parse().map_err(|_| error())?,
+            m.parse().map_err(|_| error())?,
+            d.parse().map_err(|_| error())?,
+        );
+        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let days = match month {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 if leap => 29,
+            2 => 28,
+            _ => 0,
+        };
+        if year == 0 || day == 0 || day > days {
+            return Err(error());
+        }
+        Ok(Date { year, month, day })
+    }
+}
+
+/// Reads `<decimal><unit>` exactly, without floats: `1.5TiB` is 3 × 2^39.
+fn scaled(
+    text: &str,
+    quantity: &'static str,
+    units: &[(&'static str, u64)],
+) -> Result<u64, UnitError> {
+    let out_of_range = || UnitError::OutOfRange(text.to_owned());
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    let unit = unit.trim_start();
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || (number.contains('.') && fraction.is_empty()) || fraction.contains('.') {
+        return Err(UnitError::NotANumber(text.to_owned()));
+    }
+    if unit.is_empty() {
+        return Err(UnitError::NoUnit(text.to_owned()));
+    }
+    let Some((_, size)) = units.iter().find(|(name, _)| *name == unit) else {
+        return Err(UnitError::OtherUnit { unit: unit.to_owned(), quantity });
+    };
+    let size = u128::from(*size);
+    let whole: u128 = whole.parse().map_err(|_| out_of_range())?;
+    let mut total = whole.checked_mul(size).ok_or_else(out_of_range)?;
+    if !fraction.is_empty() {
+        let digits = u32::try_from(fraction.len()).map_err(|_| out_of_range())?;
+        let scale = 10_u128.checked_pow(digits).ok_or_else(out_of_range)?;
+        let part: u128 = fraction.parse().map_err(|_| out_of_range())?;
+        let part = part.checked_mul(size).ok_or_else(out_of_range)?;
+        if !part.is_multiple_of(scale) {
+            return Err(out_of_range());
+        }
+        total = total.checked_add(part / scale).ok_or_else(out_of_range)?;
+    }
+    u64::try_from(total).map_err(|_| out_of_range())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binary_and_decimal_memory_are_told_apart() {
+        assert_eq!("60GiB".parse(), Ok(Bytes(64_424_509_440)));
+        assert_eq!("80GB".parse(), Ok(Bytes(80_000_000_000)));
+        assert_eq!("1.5TiB".parse(), Ok(Bytes(1_649_267_441_664)));
+        assert_eq!(Bytes(80_000_000_000).to_mib_ceil(), Mib(76_294));
+    }
+
+    #[test]
+    fn a_quantity_without_a_unit_or_with_another_is_refused() {
+        assert_eq!("60".parse::<Bytes>(), Err(UnitError::NoUnit("60".into())));
+        assert_eq!(
+            "60W".parse::<Bytes>(),
+            Err(UnitError::OtherUnit { unit: "W".into(), quantity: "memory" })
+        );
+        assert_eq!("GiB".parse::<Bytes>(), Err(UnitError::NotANumber("GiB".into())));
+        assert_eq!("0.3B".parse::<Bytes>(), Err(UnitError::OutOfRange("0.3B".into())));
+        assert_eq!("99999999TiB".parse::<Bytes>(), Err(UnitError::OutOfRange("99999999TiB".into())));
+    }
+
+    #[test]
+    fn quantities_print_in_the_largest_unit_that_divides_them() {
+        assert_eq!(Bytes(64_424_509_440).to_string(), "60GiB");
+        assert_eq!(Seconds(172_800).to_string(), "2d");
+        assert_eq!(Seconds(90).to_string(), "90s");
+        assert_eq!(Mib(81_559).to_string(), "79.65 GiB");
+        assert_eq!(Mib(40_448).to_string(), "39.5 GiB");
+    }
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        assert_eq!("2028-02-29".parse(), Ok(Date { year: 2028, month: 2, day: 29 }));
+        for wrong in ["2026-02-29", "2026-13-01", "2026-1-01", "30.11.2026", "0000-01-01", ""] {
+            assert!(wrong.parse::<Date>().is_err(), "{wrong}");
+        }
+    }
+}
