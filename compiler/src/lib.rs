@@ -1,1 +1,172 @@
-//! Placeholder.
+//! fleetc: compiles one declarative spec of a GPU fleet into everything that must agree about its
+//! GPUs.
+//!
+//! The way through is [`check`] (text → [`Checked`]), [`emit`] (Intent → output tree) and
+//! [`output::write`] (tree → folder); [`plan::plan`] compares two Intents.
+//!
+//! Invariant: nothing here writes a target's syntax, and nothing but [`files`], [`output`] and the
+//! command line touches the disk.
+
+pub mod check;
+pub mod cli;
+pub mod files;
+pub mod language;
+pub mod lower;
+pub mod output;
+pub mod plan;
+pub mod render;
+pub mod source;
+pub mod syntax;
+
+use camino::Utf8Path;
+use fleetc_schema::ItemPath;
+use fleetc_schema::catalog::{Catalog, CatalogError};
+use fleetc_schema::diag::{Diagnostic, Place, Severity, Span};
+use fleetc_schema::intent::{Intent, SourceLine};
+use fleetc_targets::write::json;
+use fleetc_targets::{OutputFile, OutputTree, TARGETS};
+use indexmap::IndexMap;
+
+use files::Files;
+use language::Cx;
+use source::{Form, ReadError, Sources};
+
+/// Path of the side table in an output tree: the only output that may change when only layout,
+/// comments or syntax of the spec change.
+pub const SOURCES_FILE: &str = "fleet/intent/sources.jsonl";
+
+/// Why a spec cannot be checked at all.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The embedded catalog is broken: a bug of ours.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+}
+
+/// A spec that was read, with everything found about it.
+#[derive(Debug)]
+pub struct Checked {
+    /// Its files.
+    pub sources: Sources,
+    /// Findings, by place.
+    pub diagnostics: Vec<Diagnostic>,
+    intent: Intent,
+    places: IndexMap<ItemPath, Span>,
+}
+
+impl Checked {
+    /// The Intent, if no finding is an error.
+    pub fn intent(&self) -> Option<&Intent> {
+        let error = self.diagnostics.iter().any(|found| found.severity == Severity::Error);
+        (!error).then_some(&self.intent)
+    }
+
+    /// The Intent as far as it could be lowered, for summaries.
+    pub fn partial_intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    /// Where something is written: an item that nobody wrote is where its nearest ancestor is.
+    pub fn span(&self, place: &Place) -> Option<Span> {
+        match place {
+            Place::Span(span) => Some(*span),
+            Place::Item(path) => {
+                let mut path = path.clone();
+                loop {
+                    if let Some(span) = self.places.get(&path) {
+                        return Some(*span);
+                    }
+                    path = path.parent()?;
+                }
+            }
+        }
+    }
+
+    /// The side table: a line for every item and value, in the order of the spec.
+    pub fn source_lines(&self) -> OutputFile {
+        let mut file = OutputFile::default();
+        for (path, span) in &self.places {
+            let Some(source) = self.sources.of(*span) else { continue };
+            let position = source.position(span.start);
+            let line = SourceLine {
+                path: path.clone(),
+                file: source.path.to_string(),
+                line: position.line,
+                column: position.column,
+                start: span.start,
+                end: span.end,
+            };
+            file.push([path.clone()], json::line(&line));
+        }
+        file
+    }
+}
+
+/// Reads, decodes, lowers and checks the spec at `path`, relative to the root of `files`.
+///
+/// # Errors
+/// Only if there is nothing to check: what is wrong with the spec is in the diagnostics.
+pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> {
+    let (path, form) = source::entry_file(files, path)?;
+    let text = source::read_text(files, &path)?;
+    let mut sources = Sources::default();
+    let file = sources.add(path, text.clone());
+    let mut cx = Cx::default();
+    let nodes = match form {
+        Form::Kdl => syntax::kdl::parse(file, &text, &mut cx.diagnostics),
+        Form::Yaml => {
+            let root = language::kinds::Spec::kind();
+            syntax::yaml::parse(file, &text, root, &mut cx.diagnostics)
+        }
+    };
+    let start = Span { file, start: 0, end: 0 };
+    let catalog = Catalog::embedded()?;
+    let unparsed = !cx.diagnostics.is_empty() && nodes.is_empty();
+    let spec = match unparsed {
+        // Nothing was understood: that a fleet is missing would be a second finding of one cause.
+        true => language::spec(file, Vec::new(), &mut Cx::default()),
+        false => language::spec(file, nodes, &mut cx),
+    };
+    let syntax_findings = std::mem::take(&mut cx.diagnostics);
+    let mut lowered = lower::lower(&spec, &catalog, start, cx);
+    let mut diagnostics = syntax_findings;
+    if !unparsed {
+        diagnostics.append(&mut lowered.diagnostics);
+        diagnostics.extend(check::fleet(&lowered));
+        for target in TARGETS {
+            for scope in target.scopes(&lowered.intent) {
+                target.check(&scope, &mut diagnostics);
+            }
+        }
+    }
+    let mut checked =
+        Checked { sources, diagnostics, intent: lowered.intent, places: lowered.places };
+    let mut order: Vec<(Option<Span>, Diagnostic)> = std::mem::take(&mut checked.diagnostics)
+        .into_iter()
+        .map(|found| (found.labels.first().and_then(|label| checked.span(&label.place)), found))
+        .collect();
+    order.sort_by_key(|(span, _)| *span);
+    checked.diagnostics = order.into_iter().map(|(_, found)| found).collect();
+    Ok(checked)
+}
+
+/// Writes every target's files for every scope. Bytes are a function of the Intent alone.
+pub fn emit(intent: &Intent) -> OutputTree {
+    let mut tree = OutputTree::default();
+    for target in TARGETS {
+        for scope in target.scopes(intent) {
+            tree.extend(target.emit(&scope));
+        }
+    }
+    tree
+}
+
+/// The whole output of a checked spec: the targets' files and the side table. None if it has errors.
+pub fn compile(checked: &Checked) -> Option<OutputTree> {
+    let mut tree = emit(checked.intent()?);
+    tree.add(SOURCES_FILE, checked.source_lines());
+    Some(tree)
+}

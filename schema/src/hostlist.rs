@@ -13,6 +13,9 @@ use crate::serde_as_text;
 /// The most nodes one hostlist may name: far above Slurm's 65,536, so only nonsense is refused.
 pub const MAX_NODES: u64 = 1 << 20;
 
+/// The most digits of a number that are read as a number.
+const MAX_DIGITS: usize = 18;
+
 /// The most ranges that bracket pairs before the last one may multiply into.
 const MAX_RANGES: usize = 1 << 16;
 
@@ -71,6 +74,9 @@ pub enum HostlistProblem {
         /// Digits of its last number.
         last: usize,
     },
+    /// A number of more digits than any node has.
+    #[error("a number in the list has more than {MAX_DIGITS} digits")]
+    TooLong,
     /// More names than any cluster has.
     #[error("the list names more than {MAX_NODES} nodes")]
     TooMany,
@@ -236,7 +242,7 @@ impl HostRange {
         });
         let (prefix, number) = head.split_at(start);
         match number.parse() {
-            Ok(value) if number.len() <= 18 => Self {
+            Ok(value) if number.len() <= MAX_DIGITS => Self {
                 prefix: prefix.to_owned(),
                 suffix: suffix.to_owned(),
                 digits: number.len(),
@@ -339,8 +345,10 @@ impl FromStr for Hostlist {
         let mut total = 0_u64;
         for (at, part) in split_outside_brackets(text)? {
             let here = at..at + part.len();
+            let before = ranges.len();
             parse_part(part, at, &mut ranges)?;
-            total = ranges.iter().map(HostRange::len).fold(0, u64::saturating_add);
+            let added = ranges.iter().skip(before).map(HostRange::len);
+            total = added.fold(total, u64::saturating_add);
             if total > MAX_NODES || ranges.len() > MAX_RANGES {
                 return Err(HostlistError { problem: HostlistProblem::TooMany, at: here });
             }
@@ -425,8 +433,14 @@ fn parse_part(part: &str, at: usize, ranges: &mut Vec<HostRange>) -> Result<(), 
     if matches!(pieces.as_slice(), [Piece::Ranges(_), ..] | [Piece::Text(""), ..]) {
         return error(HostlistProblem::Empty, at..at + 1);
     }
-    let too_many = || HostlistError { problem: HostlistProblem::TooMany, at: at..at + part.len() };
-    expand(&pieces, ranges).ok_or_else(too_many)
+    let before = ranges.len();
+    let whole = |problem| HostlistError { problem, at: at..at + part.len() };
+    expand(&pieces, ranges).ok_or_else(|| whole(HostlistProblem::TooMany))?;
+    // A range needs a number that can be counted: `n1234567890123456789[0-9]` has none.
+    match ranges.iter().skip(before).any(|range| range.digits == 0 && range.lo != range.hi) {
+        true => Err(whole(HostlistProblem::TooLong)),
+        false => Ok(()),
+    }
 }
 
 fn parse_numbers(inside: &str, at: usize) -> Result<Vec<Numbers>, HostlistError> {
@@ -439,7 +453,7 @@ fn parse_numbers(inside: &str, at: usize) -> Result<Vec<Numbers>, HostlistError>
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let digits = |text: &str| {
             let ok = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-            if ok && text.len() <= 18 { text.parse::<u64>().ok() } else { None }
+            if ok && text.len() <= MAX_DIGITS { text.parse::<u64>().ok() } else { None }
         };
         let (Some(lo), Some(hi)) = (digits(first), digits(last)) else {
             return Err(error(HostlistProblem::NotARange(range.to_owned())));
@@ -541,7 +555,7 @@ fn expand(pieces: &[Piece<'_>], ranges: &mut Vec<HostRange>) -> Option<()> {
 fn range_after(prefix: &str, numbers: &Numbers, suffix: &str) -> HostRange {
     let digits = numbers.digits;
     let first = HostRange::of_name(&format!("{prefix}{:0digits$}{suffix}", numbers.lo));
-    let hi = first.lo + (numbers.hi - numbers.lo);
+    let hi = first.lo.saturating_add(numbers.hi - numbers.lo);
     HostRange { hi, ..first }
 }
 
@@ -605,6 +619,7 @@ mod tests {
         assert_eq!(problem("n[1-99999999]"), TooMany);
         assert_eq!(problem("n[1-9999]x[1-9999]"), TooMany);
         assert_eq!(problem("n[1-999]x[1-999]y[1-999]"), TooMany);
+        assert_eq!(problem("n1234567890123456789[0-9]"), TooLong);
         assert_eq!(problem("n[1-3,2]"), Twice("n2".into()));
         assert_eq!(problem("n01,n[01-02]"), Twice("n01".into()));
         let error = "gpu[01-02,x]".parse::<Hostlist>().expect_err("x is no number");

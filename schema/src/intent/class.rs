@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Driver, GpuIndexes, NodePolicy};
+use super::{Driver, GpuIndexes, NodePolicy, Resource};
 use crate::mig::{MigProfile, Placement};
 use crate::name::{ClassName, ClusterName, GpuName, PolicyName, PoolName, SystemName};
 use crate::units::Mib;
@@ -92,6 +92,9 @@ pub struct GpuModel {
     pub gres_type: String,
     /// True if the GPU has MIG.
     pub mig_capable: bool,
+    /// True if a change of MIG mode takes a GPU reset: on Ampere only. Source: NVIDIA MIG User
+    /// Guide, "Deployment Considerations".
+    pub mig_mode_needs_reset: bool,
     /// NVLink links of a GPU.
     pub nvlinks: u8,
 }
@@ -144,6 +147,8 @@ pub struct GpuInstance {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Advertised {
+    /// What a node hands out, in the unit of quotas and workloads.
+    pub units: IndexMap<Resource, u32>,
     /// Generic resources of slurmd, in the order of the `Gres=` value.
     pub gres: Vec<Gres>,
     /// Extended resources of the kubelet.

@@ -143,6 +143,18 @@ impl Intent {
         self.classes.values().filter(move |class| class.node.cluster == *cluster)
     }
 
+    /// What a pool hands out in one cluster: each resource with how many there are.
+    pub fn capacity(&self, pool: &PoolName, cluster: &ClusterName) -> IndexMap<Resource, u64> {
+        let mut capacity = IndexMap::new();
+        for class in self.classes_of(cluster).filter(|class| class.node.pool == *pool) {
+            for (resource, count) in &class.node.advertised.units {
+                let all = class.nodes.len().saturating_mul(u64::from(*count));
+                *capacity.entry(resource.clone()).or_insert(0) += all;
+            }
+        }
+        capacity
+    }
+
     /// True if any team has a quota on this pool: then teams without one may not use it.
     pub fn is_governed(&self, pool: &PoolName, cluster: &ClusterName) -> bool {
         let on = |quota: &Quota| quota.pool == *pool && quota.cluster == *cluster;

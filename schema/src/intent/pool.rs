@@ -143,7 +143,7 @@ impl GpuIndexes {
     }
 
     /// The largest number.
-    pub fn max(&self) -> Option<u8> {
+    pub fn last(&self) -> Option<u8> {
         self.0.last().copied()
     }
 }
@@ -182,7 +182,8 @@ impl FromStr for GpuIndexes {
             if digits { part.parse().ok().filter(|n| *n < Self::LIMIT) } else { None }
         };
         let mut indexes = Vec::new();
-        for part in text.split(',') {
+        // No GPU at all is a set too: what a node lacks is empty for most.
+        for part in text.split(',').filter(|_| !text.is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (Some(first), Some(last)) = (number(first), number(last)) else {
                 return Err(error());
@@ -221,10 +222,10 @@ mod tests {
 
     #[test]
     fn gpu_numbers_read_and_fold() {
-        for (text, folded) in [("0-3", "0-3"), ("7", "7"), ("3,0,1,2", "0-3"), ("0,2-3", "0,2-3")] {
+        for (text, folded) in [("0-3", "0-3"), ("", ""), ("7", "7"), ("3,0,1,2", "0-3"), ("0,2-3", "0,2-3")] {
             assert_eq!(text.parse::<GpuIndexes>().unwrap().to_string(), folded);
         }
-        for wrong in ["", "a", "3-1", "0-3,2", "64", "-1", "0-"] {
+        for wrong in ["a", ",", "3-1", "0-3,2", "64", "-1", "0-"] {
             assert!(wrong.parse::<GpuIndexes>().is_err(), "{wrong}");
         }
     }

@@ -59,6 +59,7 @@ pub struct GiProfile {
 /// Where an instance stands, in memory slices: NVML's `nvmlGpuInstancePlacement_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Placement {
     /// First memory slice.
     pub start: u8,

@@ -1,0 +1,94 @@
+//! The arguments, once: help, completion and documentation come from here.
+
+use camino::Utf8PathBuf;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Compiles one declarative spec of a GPU fleet into everything that must agree about its GPUs.
+#[derive(Debug, Parser)]
+#[command(name = "fleetc", version, disable_help_subcommand = true)]
+pub struct Cli {
+    /// Folder that nothing is read above [default: the nearest folder with .git, else the spec's]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub root: Option<Utf8PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Report everything that is wrong with a spec
+    Check(CheckArgs),
+    /// Write the output tree of a spec
+    Compile(CompileArgs),
+    /// Say what changes between two fleets, and what that disturbs
+    Diff(DiffArgs),
+    /// Explain a rule
+    Explain(ExplainArgs),
+}
+
+/// How findings and plans are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For tools.
+    Json,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// A .kdl or .yaml file, or a folder with fleet.kdl or fleet.yaml
+    #[arg(value_name = "SPEC")]
+    pub spec: Utf8PathBuf,
+    /// How findings are printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `compile`.
+#[derive(Debug, Args)]
+pub struct CompileArgs {
+    /// A .kdl or .yaml file, or a folder with fleet.kdl or fleet.yaml
+    #[arg(value_name = "SPEC")]
+    pub spec: Utf8PathBuf,
+    /// Folder to write
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Utf8PathBuf,
+    /// Write nothing; exit 1 if the folder is not up to date
+    #[arg(long, conflicts_with = "force")]
+    pub check: bool,
+    /// Overwrite files that were edited by hand or that fleetc did not write
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The fleet before: a spec or an output folder
+    #[arg(value_name = "OLD")]
+    pub old: Utf8PathBuf,
+    /// The fleet after: a spec or an output folder
+    #[arg(value_name = "NEW")]
+    pub new: Utf8PathBuf,
+    /// How the plan is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// Exit 1 if anything changes
+    #[arg(long)]
+    pub exit_code: bool,
+    /// Show the text diff of every file, also of the Intent's documents
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// `rule NAME`, or just the name of a rule; without any, the list of rules
+    #[arg(value_name = "WHAT", num_args = 0..=2)]
+    pub what: Vec<String>,
+}

@@ -1,0 +1,65 @@
+//! `fleetc compile`.
+
+use std::io::Write;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fleetc_targets::{OutputTree, TARGETS};
+
+use super::args::CompileArgs;
+use super::{FAILED, OK, Outcome, locate};
+use crate::output::{self, Written};
+use crate::render;
+
+/// Writes the output tree of a spec, or says what of it is stale.
+pub fn run(
+    root: Option<&Utf8Path>,
+    args: &CompileArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Outcome {
+    let checked = locate::check_spec(root, &args.spec)?;
+    write!(err, "{}", render::text::report(&checked))?;
+    let (Some(intent), Some(tree)) = (checked.intent(), crate::compile(&checked)) else {
+        let counts = render::counts(&checked.diagnostics);
+        writeln!(err, "{}: {counts}; nothing was written", args.spec)?;
+        return Ok(FAILED);
+    };
+    if args.check {
+        let stale = output::stale(&args.output, &tree)?;
+        return report_stale(&args.output, &stale, out);
+    }
+    let written = output::write(&args.output, &tree, args.force)?;
+    write!(out, "{}", render::summary::fleet(intent))?;
+    write!(out, "{}", counts(&args.output, &tree, &written))?;
+    Ok(OK)
+}
+
+fn report_stale(folder: &Utf8Path, stale: &Written, out: &mut dyn Write) -> Outcome {
+    let list = |out: &mut dyn Write, what: &str, files: &[Utf8PathBuf]| {
+        files.iter().try_for_each(|file| writeln!(out, "  {what}  {file}"))
+    };
+    if stale.changed.is_empty() && stale.removed.is_empty() {
+        writeln!(out, "{folder} is up to date")?;
+        return Ok(OK);
+    }
+    writeln!(out, "{folder} is not up to date:")?;
+    list(out, "differs", &stale.changed)?;
+    list(out, "should go", &stale.removed)?;
+    Ok(FAILED)
+}
+
+/// Which files came from which target, and what this run changed.
+fn counts(folder: &Utf8Path, tree: &OutputTree, written: &Written) -> String {
+    let digest: String = output::manifest(tree).intent.chars().take(7).collect();
+    let mut text = format!(
+        "{folder}: {} files ({} written, {} unchanged, {} removed), intent {digest}\n",
+        tree.len(),
+        written.changed.len(),
+        written.unchanged,
+        written.removed.len(),
+    );
+    for target in TARGETS {
+        text.push_str(&format!("  {:14} {}\n", target.id(), target.summary()));
+    }
+    text
+}

@@ -1,0 +1,374 @@
+//! Decoding: from the tree to typed items, collecting every mistake on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetc_schema::ItemPath;
+use fleetc_schema::diag::{Diagnostic, Span, rules};
+use indexmap::IndexMap;
+
+use super::{Arg, Field, Form, Kind, Occurs, ValueType, did_you_mean, kinds, listing};
+use crate::syntax::{Node, Scalar, Value, Word};
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it is written.
+    pub span: Span,
+    /// Its path.
+    pub path: ItemPath,
+}
+
+/// A name that refers to another item; whether that exists is asked in lowering.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reference(pub String);
+
+/// What decoding gathers beside the items.
+#[derive(Debug, Default)]
+pub struct Cx {
+    /// Findings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Where each item and value is written.
+    pub places: IndexMap<ItemPath, Span>,
+    /// Paths of what could not be read: later rules are silent about them.
+    pub poisoned: BTreeSet<ItemPath>,
+}
+
+impl Cx {
+    /// Reports a finding.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Notes that there is something at this path which could not be read.
+    pub fn poison(&mut self, path: &ItemPath) {
+        self.poisoned.insert(path.clone());
+    }
+
+    fn place(&mut self, path: &ItemPath, span: Span) {
+        self.places.entry(path.clone()).or_insert(span);
+    }
+
+    /// Checks the words of an item against its kind: unknown and repeated ones, and what is missing.
+    pub(super) fn check_words(&mut self, node: &Node, kind: &'static Kind, path: &ItemPath) {
+        self.check_args(node, kind, path);
+        let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
+        for (word, value) in &node.props {
+            match kind.field(&word.text) {
+                Some(field) if !field.is_child() => self.once(&mut seen, word, path),
+                known => self.unknown_property(word, value, kind, known, path),
+            }
+        }
+        for child in &node.children {
+            match kind.field(&child.name.text) {
+                Some(field) if field.is_child() => {
+                    if matches!(field.occurs, Occurs::Optional | Occurs::Required) {
+                        self.once(&mut seen, &child.name, path);
+                    }
+                }
+                known => self.unknown_node(child, kind, known, path),
+            }
+        }
+        for field in kind.fields.iter().filter(|field| field.occurs == Occurs::Required) {
+            let there = node.props.iter().any(|(word, _)| word.text == field.key)
+                || node.children.iter().any(|child| child.name.text == field.key);
+            if !there {
+                self.missing(node, kind, field, path);
+            }
+        }
+    }
+
+    fn check_args(&mut self, node: &Node, kind: &'static Kind, path: &ItemPath) {
+        let allowed = match kind.arg {
+            Arg::Nothing => 0,
+            Arg::Name(_) | Arg::Value { .. } => 1,
+        };
+        if let Some(extra) = node.args.get(allowed) {
+            let title = match allowed {
+                0 => format!("`{}` takes no value", kind.name),
+                _ => format!("`{}` takes one value, not {}", kind.name, node.args.len()),
+            };
+            let finding = Diagnostic::new(&rules::SPEC_WRONG_TYPE, title).at(extra.span, "too much");
+            self.report(finding.help("remove it"));
+            self.poison(path);
+        }
+        if node.args.is_empty() {
+            let (what, example) = match kind.arg {
+                Arg::Nothing | Arg::Value { required: false, .. } => return,
+                Arg::Name(ty) => ("a name", ty.example),
+                Arg::Value { ty, .. } => (ty.name, ty.example),
+            };
+            let title = format!("`{}` needs {what}", kind.name);
+            let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+                .at(node.name.span, format!("{what} is missing after this"))
+                .help(format!("write `{} {example}`", kind.name));
+            self.report(finding);
+            self.poison(path);
+        }
+    }
+
+    fn once<'a>(&mut self, seen: &mut BTreeMap<&'a str, Span>, word: &'a Word, path: &ItemPath) {
+        if let Some(first) = seen.insert(&word.text, word.span) {
+            let title = format!("`{}` is stated twice", word.text);
+            let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+                .at(word.span, "stated again here")
+                .at(first, "first stated here")
+                .help("keep one of the two");
+            self.report(finding);
+            self.poison(&path.child(&word.text));
+        }
+    }
+
+    fn unknown_property(
+        &mut self,
+        word: &Word,
+        value: &Value,
+        kind: &'static Kind,
+        known: Option<&Field>,
+        path: &ItemPath,
+    ) {
+        if let Some(field) = known {
+            let title = format!("`{}` is a child of `{}`, not a property", word.text, kind.name);
+            let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_PROPERTY, title)
+                .at(word.span, "written as a property")
+                .help(format!("write it in braces: `{{ {} … }}`", field.key));
+            self.report(finding);
+            self.poison(&path.child(&word.text));
+            return;
+        }
+        if matches!(word.text.as_str(), ">" | "<") {
+            // KDL reads a bare `>=580` as a property called `>`.
+            let title = "a condition on a version stands in quotes".to_owned();
+            let raw = match &value.scalar {
+                Scalar::Integer(number) => number.to_string(),
+                Scalar::Decimal(text) | Scalar::String(text) => text.clone(),
+                _ => String::new(),
+            };
+            let finding = Diagnostic::new(&rules::SPEC_SYNTAX, title)
+                .at(Span { end: value.span.end, ..word.span }, "KDL reads a property here")
+                .help(format!("put it in quotes: `\"{}={raw}\"`", word.text));
+            self.report(finding);
+            self.poison(path);
+            return;
+        }
+        self.unknown_word(word, kind, false);
+    }
+
+    fn unknown_node(
+        &mut self,
+        child: &Node,
+        kind: &'static Kind,
+        known: Option<&Field>,
+        path: &ItemPath,
+    ) {
+        let word = &child.name;
+        if let Some(field) = known {
+            let title = format!("`{}` is a property of `{}`, not a child", word.text, kind.name);
+            let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_NODE, title)
+                .at(word.span, "written as a child")
+                .help(format!("write it on the line of `{}`: `{}=…`", kind.name, field.key));
+            self.report(finding);
+            self.poison(&path.child(&word.text));
+            return;
+        }
+        self.unknown_word(word, kind, true);
+    }
+
+    /// A word that the kind does not have. The nearest known word decides what it was meant to be,
+    /// so that a mistake is the same finding in KDL and in YAML.
+    fn unknown_word(&mut self, word: &Word, kind: &'static Kind, as_child: bool) {
+        let near = did_you_mean(&word.text, kind.fields.iter().map(|field| field.key));
+        let is_child = near.and_then(|key| kind.field(key)).map_or(as_child, Field::is_child);
+        let rule = if is_child { &rules::SPEC_UNKNOWN_NODE } else { &rules::SPEC_UNKNOWN_PROPERTY };
+        let title = match kind.name {
+            "" => format!("`{}` is not a kind of item", word.text),
+            name => format!("`{}` is not a word of `{name}`", word.text),
+        };
+        let finding = Diagnostic::new(rule, title).at(word.span, "not known here");
+        let words = || listing(kind.fields.iter().map(|field| field.key));
+        self.report(match near {
+            Some(near) => finding.help(format!("did you mean `{near}`?")),
+            None if kind.fields.is_empty() => finding.help("it takes nothing inside"),
+            None => finding.help(format!("it knows {}", words())),
+        });
+    }
+
+    fn missing(&mut self, node: &Node, kind: &'static Kind, field: &Field, path: &ItemPath) {
+        let example = match field.form {
+            Form::Property(ty) => format!("{}={}", field.key, ty.example),
+            Form::Value(ty) | Form::List(ty) => format!("{} {}", field.key, ty.example),
+            Form::Kind(_) => format!("{} …", field.key),
+        };
+        let (title, span) = match (kind.name, node.args.first()) {
+            ("", _) => (format!("the spec has no `{}`", field.key), node.name.span),
+            (name, Some(Value { scalar: Scalar::String(arg), .. })) => {
+                (format!("{name} `{arg}` states no `{}`", field.key), node.head())
+            }
+            (name, _) => (format!("`{name}` states no `{}`", field.key), node.head()),
+        };
+        let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+            .at(span, format!("`{}` is missing in here", field.key))
+            .help(format!("add `{example}`"));
+        self.report(finding);
+        self.poison(&path.child(field.key));
+    }
+
+    /// Reads the argument of an item.
+    pub(super) fn arg<T: ValueType>(&mut self, node: &Node, path: &ItemPath) -> Option<At<T>> {
+        self.value(node.args.first()?, path)
+    }
+
+    /// Reads a property.
+    pub(super) fn property<T: ValueType>(
+        &mut self,
+        node: &Node,
+        key: &str,
+        path: &ItemPath,
+    ) -> Option<At<T>> {
+        // KDL keeps the last of two equal properties; that is reported as a duplicate.
+        let (_, value) = node.props.iter().find(|(word, _)| word.text == key)?;
+        self.value(value, &path.child(key))
+    }
+
+    /// Reads a child with one value.
+    pub(super) fn single<T: ValueType>(
+        &mut self,
+        node: &Node,
+        key: &str,
+        path: &ItemPath,
+    ) -> Option<At<T>> {
+        let child = node.children.iter().find(|child| child.name.text == key)?;
+        let path = path.child(key);
+        self.leaf(child, Some(1), &T::TYPE, &path);
+        self.value(child.args.first()?, &path)
+    }
+
+    /// Reads a child with several values.
+    pub(super) fn list<T: ValueType>(
+        &mut self,
+        node: &Node,
+        key: &str,
+        path: &ItemPath,
+    ) -> Option<Vec<At<T>>> {
+        let child = node.children.iter().find(|child| child.name.text == key)?;
+        let path = path.child(key);
+        self.leaf(child, None, &T::TYPE, &path);
+        self.place(&path, child.head());
+        let values = child.args.iter();
+        Some(values.filter_map(|value| self.value_in(value, &path)).collect())
+    }
+
+    /// A child that is a value and nothing else.
+    fn leaf(&mut self, child: &Node, most: Option<usize>, ty: &super::Type, path: &ItemPath) {
+        let name = &child.name.text;
+        let extra = child.props.first().map(|(word, _)| word.span);
+        let extra = extra.or_else(|| child.children.first().map(|inner| inner.name.span));
+        let extra = extra.or_else(|| child.args.get(most?).map(|arg| arg.span));
+        if let Some(span) = extra {
+            let title = format!("`{name}` takes {} and nothing else", ty.name);
+            let finding = Diagnostic::new(&rules::SPEC_WRONG_TYPE, title).at(span, "too much");
+            self.report(finding.help(format!("write `{name} {}`", ty.example)));
+            self.poison(path);
+        } else if child.args.is_empty() {
+            let title = format!("`{name}` needs {}", ty.name);
+            let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+                .at(child.name.span, "nothing follows")
+                .help(format!("write `{name} {}`", ty.example));
+            self.report(finding);
+            self.poison(path);
+        }
+    }
+
+    fn value<T: ValueType>(&mut self, value: &Value, path: &ItemPath) -> Option<At<T>> {
+        self.place(path, value.span);
+        self.value_in(value, path)
+    }
+
+    fn value_in<T: ValueType>(&mut self, value: &Value, path: &ItemPath) -> Option<At<T>> {
+        match T::read(value) {
+            Ok(read) => Some(At { value: read, span: value.span, path: path.clone() }),
+            Err(finding) => {
+                self.report(*finding);
+                self.poison(path);
+                None
+            }
+        }
+    }
+
+    /// The children of one kind, each with its path; repeated keys are reported once.
+    pub(super) fn children<'n>(
+        &mut self,
+        node: &'n Node,
+        kind: &'static Kind,
+        occurs: Occurs,
+        path: &ItemPath,
+    ) -> Vec<(&'n Node, ItemPath)> {
+        let mut found: Vec<(&Node, ItemPath)> = Vec::new();
+        for child in node.children.iter().filter(|child| child.name.text == kind.name) {
+            let path = match occurs {
+                Occurs::Optional | Occurs::Required => path.child(kind.name),
+                Occurs::Named | Occurs::Listed => item_path(child, kind, occurs, path),
+            };
+            let repeats = matches!(occurs, Occurs::Named | Occurs::Listed);
+            if let Some((first, _)) = found.iter().find(|(_, other)| *other == path) {
+                if repeats {
+                    let title = format!("{} is defined twice", describe(child));
+                    let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+                        .at(child.head(), "defined again here")
+                        .at(first.head(), "first defined here")
+                        .help("rename one of the two, or merge them");
+                    self.report(finding);
+                }
+                continue;
+            }
+            self.place(&path, child.head());
+            found.push((child, path));
+        }
+        found
+    }
+}
+
+fn describe(node: &Node) -> String {
+    match node.args.first() {
+        Some(Value { scalar: Scalar::String(text), .. }) => format!("{} `{text}`", node.name.text),
+        _ => format!("`{}`", node.name.text),
+    }
+}
+
+fn item_path(child: &Node, kind: &'static Kind, occurs: Occurs, parent: &ItemPath) -> ItemPath {
+    let scalar = |value: &Value| match &value.scalar {
+        Scalar::String(text) | Scalar::Decimal(text) => text.clone(),
+        Scalar::Integer(number) => number.to_string(),
+        Scalar::Bool(value) => value.to_string(),
+        Scalar::Null | Scalar::Collection(_) => String::new(),
+    };
+    if occurs == Occurs::Named {
+        let name = child.args.first().map(scalar).unwrap_or_default();
+        return match parent.as_str() {
+            "" => ItemPath::item(kind.name, name),
+            _ => parent.keyed(kind.name, [name]),
+        };
+    }
+    let keys = kind.key.iter().filter_map(|key| match *key {
+        "is" => child.args.first().map(scalar),
+        key => {
+            let prop = child.props.iter().find(|(word, _)| word.text == key);
+            let inner = || child.children.iter().find(|inner| inner.name.text == key);
+            prop.map(|(_, value)| scalar(value)).or_else(|| inner()?.args.first().map(scalar))
+        }
+    });
+    parent.keyed(kind.name, keys)
+}
+
+/// Decodes the whole spec. `file` is the entry file, for what the spec lacks as a whole.
+pub fn spec(file: u32, nodes: Vec<Node>, cx: &mut Cx) -> kinds::Spec {
+    let start = Span { file, start: 0, end: 0 };
+    let root = Node {
+        name: Word { text: String::new(), span: start },
+        args: Vec::new(),
+        props: Vec::new(),
+        children: nodes,
+    };
+    kinds::Spec::decode(&root, ItemPath::default(), cx)
+}

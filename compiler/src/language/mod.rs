@@ -1,0 +1,172 @@
+//! The language: one table of kinds, and the typed items that reading it gives.
+//!
+//! A kind is declared once, in [`kinds`], by the `kind!` macro. From that come the table row (what
+//! the YAML reader, "did you mean" and the language reference use) and the struct with its decoder.
+
+mod decode;
+pub mod kinds;
+mod values;
+
+pub use decode::{At, Cx, Reference, spec};
+pub use kinds::Positive;
+pub use values::ValueType;
+
+/// A kind of item: a row of the table.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its word.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// What stands right after the word.
+    pub arg: Arg,
+    /// Its properties and children, in the order of the documentation.
+    pub fields: &'static [Field],
+    /// For kinds that repeat as a list: the fields that tell two apart; `is` is the argument.
+    pub key: &'static [&'static str],
+}
+
+/// What stands right after the word of a kind.
+#[derive(Debug)]
+pub enum Arg {
+    /// Nothing.
+    Nothing,
+    /// A name. In YAML the kind is a map keyed by it.
+    Name(&'static Type),
+    /// A value. In YAML a scalar, or the key `is` beside other fields.
+    Value {
+        /// Its type.
+        ty: &'static Type,
+        /// True if the kind cannot do without.
+        required: bool,
+    },
+}
+
+/// A property or child of a kind.
+#[derive(Debug)]
+pub struct Field {
+    /// Its word.
+    pub key: &'static str,
+    /// How it is written.
+    pub form: Form,
+    /// How often.
+    pub occurs: Occurs,
+    /// What it says.
+    pub doc: &'static str,
+}
+
+/// How a field is written.
+#[derive(Debug)]
+pub enum Form {
+    /// `key=value` in KDL.
+    Property(&'static Type),
+    /// A child with one value.
+    Value(&'static Type),
+    /// A child with several values.
+    List(&'static Type),
+    /// A child of a kind of its own.
+    Kind(fn() -> &'static Kind),
+}
+
+/// How often a field may stand in its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occurs {
+    /// At most once.
+    Optional,
+    /// Exactly once.
+    Required,
+    /// Any number, told apart by name.
+    Named,
+    /// Any number, told apart by the kind's key. In YAML a list.
+    Listed,
+}
+
+/// A type of values, for messages.
+#[derive(Debug)]
+pub struct Type {
+    /// With its article: "a hostlist".
+    pub name: &'static str,
+    /// A value, as written in KDL.
+    pub example: &'static str,
+}
+
+impl Kind {
+    /// The field of this word.
+    pub fn field(&self, key: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.key == key)
+    }
+}
+
+impl Field {
+    /// True if it is a child node in KDL.
+    pub fn is_child(&self) -> bool {
+        !matches!(self.form, Form::Property(_))
+    }
+}
+
+/// The known word nearest to what was written, if one is near enough to be meant.
+pub fn did_you_mean<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = (written.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|word| (strsim::damerau_levenshtein(written, word), word))
+        .filter(|(distance, word)| *distance <= limit && *word != written)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+/// The words of a list in backticks: at most eight, then how many more.
+pub fn listing<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let words: Vec<&str> = words.into_iter().collect();
+    let shown: Vec<String> = words.iter().take(8).map(|word| format!("`{word}`")).collect();
+    match words.len().saturating_sub(8) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_near_words_are_suggested() {
+        let known = ["pool", "team", "sharing", "nodes"];
+        assert_eq!(did_you_mean("shairng", known), Some("sharing"));
+        assert_eq!(did_you_mean("pol", known), Some("pool"));
+        assert_eq!(did_you_mean("colour", known), None);
+        assert_eq!(did_you_mean("x", known), None);
+    }
+
+    #[test]
+    fn in_one_kind_a_word_stands_once_and_keys_are_fields() {
+        fn walk(kind: &'static Kind, seen: &mut Vec<&'static str>) {
+            if seen.contains(&kind.name) {
+                return;
+            }
+            seen.push(kind.name);
+            for (index, field) in kind.fields.iter().enumerate() {
+                assert!(kind.fields[..index].iter().all(|f| f.key != field.key), "{}", field.key);
+                assert!(field.key != "is", "`is` is the argument in YAML");
+                assert!(!field.doc.is_empty());
+                if let Form::Kind(child) = field.form {
+                    assert_eq!(child().name, field.key);
+                    if field.occurs == Occurs::Named {
+                        assert!(matches!(child().arg, Arg::Name(_)), "{}", field.key);
+                    }
+                    if field.occurs == Occurs::Listed {
+                        assert!(!child().key.is_empty(), "{}", field.key);
+                    }
+                    walk(child(), seen);
+                }
+            }
+            for key in kind.key {
+                assert!(*key == "is" || kind.field(key).is_some(), "{key}");
+            }
+        }
+        walk(kinds::Spec::kind(), &mut Vec::new());
+    }
+}

@@ -1,0 +1,287 @@
+//! Types of values: what each place of the language takes, and what to say when it is something
+//! else.
+
+use fleetc_schema::Hostlist;
+use fleetc_schema::diag::{Diagnostic, Rule, rules};
+use fleetc_schema::intent::GpuIndexes;
+use fleetc_schema::mig::MigProfile;
+use fleetc_schema::name::{
+    ClusterName, FleetName, NamespaceName, PartitionName, PolicyName, PoolName, RackName,
+    SystemName, TeamName, WorkloadName,
+};
+use fleetc_schema::units::{Bytes, Date, Seconds, UnitError, Watts};
+use fleetc_schema::version::{Version, VersionReq};
+
+use super::{Reference, Type, did_you_mean, listing};
+use crate::syntax::{Scalar, Value};
+
+/// A finding on the heap: a result should not be as large as a finding.
+pub type Finding = Box<Diagnostic>;
+
+/// A type that a value of the spec can have.
+pub trait ValueType: Sized {
+    /// What it is called in messages.
+    const TYPE: Type;
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The finding to report.
+    fn read(value: &Value) -> Result<Self, Finding>;
+}
+
+/// The text of a value that must be a string.
+fn text<'a>(value: &'a Value, ty: &Type) -> Result<&'a str, Finding> {
+    let raw = match &value.scalar {
+        Scalar::String(text) => return Ok(text),
+        Scalar::Integer(number) => Some(number.to_string()),
+        Scalar::Decimal(raw) => Some(raw.clone()),
+        Scalar::Bool(_) | Scalar::Null | Scalar::Collection(_) => None,
+    };
+    let finding = wrong_type(value, ty);
+    Err(Box::new(match raw {
+        Some(raw) => finding
+            .note("a bare number loses its form: 1.10 is read as 1.1")
+            .help(format!("put it in quotes: `\"{raw}\"`")),
+        None => finding.help(format!("write it as `{}`", ty.example)),
+    }))
+}
+
+fn wrong_type(value: &Value, ty: &Type) -> Diagnostic {
+    let title = format!("expected {}, found {}", ty.name, value.scalar.describe());
+    let label = format!("{} belongs here", ty.name);
+    Diagnostic::new(&rules::SPEC_WRONG_TYPE, title).at(value.span, label)
+}
+
+fn refused(rule: &'static Rule, value: &Value, ty: &Type, error: impl ToString) -> Finding {
+    let label = format!("not {}", ty.name);
+    let finding = Diagnostic::new(rule, error.to_string()).at(value.span, label);
+    Box::new(finding.help(format!("write {} such as `{}`", ty.name, ty.example)))
+}
+
+macro_rules! texts {
+    ($($ty:ty, $name:literal, $example:literal, $rule:ident;)+) => {$(
+        impl ValueType for $ty {
+            const TYPE: Type = Type { name: $name, example: $example };
+
+            fn read(value: &Value) -> Result<Self, Finding> {
+                let text = text(value, &Self::TYPE)?;
+                text.parse().map_err(|e| refused(&rules::$rule, value, &Self::TYPE, e))
+            }
+        }
+    )+};
+}
+
+texts! {
+    FleetName, "a fleet name", "\"northwind\"", NAME_ILLEGAL;
+    ClusterName, "a cluster name", "\"hpc\"", NAME_ILLEGAL;
+    PartitionName, "a partition name", "\"gpu\"", NAME_ILLEGAL;
+    RackName, "a rack name", "\"r1\"", NAME_ILLEGAL;
+    PoolName, "a pool name", "\"train\"", NAME_ILLEGAL;
+    PolicyName, "a policy name", "\"hopper\"", NAME_ILLEGAL;
+    TeamName, "a team name", "\"research\"", NAME_ILLEGAL;
+    NamespaceName, "a namespace", "\"research\"", NAME_ILLEGAL;
+    WorkloadName, "a workload name", "\"pretrain-8b\"", NAME_ILLEGAL;
+    SystemName, "a system", "\"dgx-h100\"", NAME_ILLEGAL;
+    MigProfile, "a MIG profile", "\"1g.10gb\"", SPEC_WRONG_TYPE;
+    Version, "a version", "\"24.11\"", SPEC_WRONG_TYPE;
+    VersionReq, "a condition on a version", "\">=580\"", SPEC_WRONG_TYPE;
+    Date, "a date", "\"2026-11-30\"", SPEC_WRONG_TYPE;
+}
+
+impl ValueType for GpuIndexes {
+    const TYPE: Type = Type { name: "GPU numbers", example: "\"0-3\"" };
+
+    fn read(value: &Value) -> Result<Self, Finding> {
+        let text = text(value, &Self::TYPE)?;
+        match text.parse::<Self>() {
+            Ok(indexes) if !indexes.is_empty() => Ok(indexes),
+            Ok(_) => {
+                let error = "no GPU is named";
+                Err(refused(&rules::SPEC_WRONG_TYPE, value, &Self::TYPE, error))
+            }
+            Err(error) => Err(refused(&rules::SPEC_WRONG_TYPE, value, &Self::TYPE, error)),
+        }
+    }
+}
+
+impl ValueType for Reference {
+    const TYPE: Type = Type { name: "a name", example: "\"train\"" };
+
+    fn read(value: &Value) -> Result<Self, Finding> {
+        text(value, &Self::TYPE).map(|text| Self(text.to_owned()))
+    }
+}
+
+impl ValueType for String {
+    const TYPE: Type = Type { name: "a text", example: "\"GPU at RMA\"" };
+
+    fn read(value: &Value) -> Result<Self, Finding> {
+        text(value, &Self::TYPE).map(str::to_owned)
+    }
+}
+
+impl ValueType for Hostlist {
+    const TYPE: Type = Type { name: "a hostlist", example: "\"gpu[001-032]\"" };
+
+    fn read(value: &Value) -> Result<Self, Finding> {
+        let text = text(value, &Self::TYPE)?;
+        text.parse().map_err(|error: fleetc_schema::hostlist::HostlistError| {
+            // The place inside the text is known if the text stands there as written.
+            let quotes = u32::from(value.span.end - value.span.start == text.len() as u32 + 2);
+            let written = value.span.end - value.span.start == text.len() as u32 + 2 * quotes;
+            let at = |byte: usize| value.span.start + quotes + byte as u32;
+            let span = match written && !error.at.is_empty() {
+                true => fleetc_schema::diag::Span {
+                    start: at(error.at.start),
+                    end: at(error.at.end),
+                    ..value.span
+                },
+                false => value.span,
+            };
+            let help = match &error.problem {
+                fleetc_schema::hostlist::HostlistProblem::MixedPadding { last, range, .. } => {
+                    let (first, end) = range.split_once('-').unwrap_or((range, ""));
+                    let width = (*last).max(first.len());
+                    format!("pad both ends alike: `{first:0>width$}-{end:0>width$}`")
+                }
+                fleetc_schema::hostlist::HostlistProblem::Twice(_) => {
+                    "name each node once".to_owned()
+                }
+                _ => format!("write a hostlist such as `{}`", Self::TYPE.example),
+            };
+            let title = error.to_string();
+            Box::new(Diagnostic::new(&rules::NAME_HOSTLIST, title).at(span, "here").help(help))
+        })
+    }
+}
+
+macro_rules! quantities {
+    ($($ty:ty, $name:literal, $example:literal, $units:literal;)+) => {$(
+        impl ValueType for $ty {
+            const TYPE: Type = Type { name: $name, example: $example };
+
+            fn read(value: &Value) -> Result<Self, Finding> {
+                let number = match &value.scalar {
+                    Scalar::Integer(number) => Some(number.to_string()),
+                    Scalar::Decimal(raw) => Some(raw.clone()),
+                    _ => None,
+                };
+                let result = match &number {
+                    Some(number) => Err(UnitError::NoUnit(number.clone())),
+                    None => text(value, &Self::TYPE)?.parse::<Self>(),
+                };
+                result.map_err(|error| {
+                    let rule = match &error {
+                        UnitError::OutOfRange(_) => &rules::SPEC_OUT_OF_RANGE,
+                        UnitError::NotANumber(_) => &rules::SPEC_WRONG_TYPE,
+                        UnitError::NoUnit(_) | UnitError::OtherUnit { .. } => &rules::SPEC_UNIT,
+                    };
+                    let title = format!("{error}: {} is expected", $name);
+                    let finding = Diagnostic::new(rule, title).at(value.span, "here");
+                    Box::new(finding.help(format!("write it as `{}`; units are {}", $example, $units)))
+                })
+            }
+        }
+    )+};
+}
+
+quantities! {
+    Bytes, "an amount of memory", "\"60GiB\"", "KiB, MiB, GiB, TiB (binary) and kB, MB, GB, TB (decimal)";
+    Watts, "a power", "\"700W\"", "W and kW";
+    Seconds, "a time", "\"4h\"", "s, m, h, d and w";
+}
+
+impl ValueType for bool {
+    const TYPE: Type = Type { name: "true or false", example: "#true" };
+
+    fn read(value: &Value) -> Result<Self, Finding> {
+        match &value.scalar {
+            Scalar::Bool(value) => Ok(*value),
+            Scalar::String(word) => {
+                let meant = match word.to_ascii_lowercase().as_str() {
+                    "yes" | "on" | "true" | "1" => Some(true),
+                    "no" | "off" | "false" | "0" => Some(false),
+                    _ => None,
+                };
+                let finding = wrong_type(value, &Self::TYPE);
+                Err(Box::new(match meant {
+                    Some(meant) => finding.help(format!("write `#{meant}` (in YAML `{meant}`)")),
+                    None => finding.help("write `#true` or `#false` (in YAML `true` or `false`)"),
+                }))
+            }
+            _ => {
+                let help = "write `#true` or `#false` (in YAML `true` or `false`)";
+                Err(Box::new(wrong_type(value, &Self::TYPE).help(help)))
+            }
+        }
+    }
+}
+
+/// A whole number between two bounds, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<const MIN: u32, const MAX: u32> ValueType for Count<MIN, MAX> {
+    const TYPE: Type = Type { name: "a whole number", example: "8" };
+
+    fn read(value: &Value) -> Result<Self, Finding> {
+        let number = match &value.scalar {
+            Scalar::Integer(number) => *number,
+            Scalar::String(text) if text.parse::<u32>().is_ok() => {
+                let finding = wrong_type(value, &Self::TYPE);
+                return Err(Box::new(finding.help(format!("write it without quotes: `{text}`"))));
+            }
+            _ => return Err(Box::new(wrong_type(value, &Self::TYPE).help("write it as `8`"))),
+        };
+        match u32::try_from(number) {
+            Ok(number) if (MIN..=MAX).contains(&number) => Ok(Self(number)),
+            _ => {
+                let range = match MAX {
+                    u32::MAX => format!("{MIN} or more"),
+                    _ => format!("between {MIN} and {MAX}"),
+                };
+                let title = format!("`{number}` is out of range: a number {range} is expected");
+                let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title);
+                Err(Box::new(finding.at(value.span, format!("must be {range}")).help(format!(
+                    "write a number {range}"
+                ))))
+            }
+        }
+    }
+}
+
+/// A closed set of words.
+macro_rules! closed_sets {
+    ($($ty:ty, $name:literal, $example:literal;)+) => {$(
+        impl ValueType for $ty {
+            const TYPE: Type = Type { name: $name, example: $example };
+
+            fn read(value: &Value) -> Result<Self, Finding> {
+                let word = text(value, &Self::TYPE)?;
+                Self::of(word).ok_or_else(|| {
+                    let title = format!("`{word}` is not {}", $name);
+                    let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
+                        .at(value.span, "not one of its words");
+                    let words = Self::WORDS.iter().copied();
+                    Box::new(match did_you_mean(word, words.clone()) {
+                        Some(near) => finding.help(format!("did you mean `\"{near}\"`?")),
+                        None => finding.help(format!("it is one of {}", listing(words))),
+                    })
+                })
+            }
+        }
+    )+};
+}
+
+closed_sets! {
+    fleetc_schema::intent::AutoDetect, "an AutoDetect of gres.conf", "\"nvml\"";
+    fleetc_schema::intent::DriverOwner, "an owner of the driver", "\"os\"";
+    fleetc_schema::intent::Distribution, "a distribution of Kubernetes", "\"upstream\"";
+    fleetc_schema::intent::Queue, "a queue", "\"none\"";
+    fleetc_schema::intent::MigStrategy, "a MIG strategy", "\"mixed\"";
+    fleetc_schema::intent::WorkloadKind, "a kind of workload", "\"inference\"";
+    fleetc_schema::intent::Isolation, "an isolation", "\"shared\"";
+    fleetc_schema::intent::ExporterKind, "an exporter", "\"dcgm-exporter\"";
+    super::kinds::SharingMode, "a way of sharing", "\"whole\"";
+}

@@ -1,0 +1,254 @@
+//! Node classes: pool × owner × what an exception changes, and what their nodes advertise.
+
+use fleetc_schema::catalog::{Architecture, Gpu};
+use fleetc_schema::diag::{Diagnostic, rules};
+use fleetc_schema::intent::{
+    Advertised, Class, ClassPaths, Cluster, Driver, ExceptionSource, Fleet, GpuIndexes, GpuModel,
+    GpuSlot, Gres, Host, HostCpu, MemoryRange, NodeClass, NodePolicy, Resource, Scheduler, Sharing,
+};
+use fleetc_schema::name::{ClassName, ClusterName, PolicyName, PoolName};
+use fleetc_schema::units::Mib;
+use fleetc_schema::Hostlist;
+use indexmap::IndexMap;
+
+use super::policies;
+use super::pools::LoweredPool;
+use crate::language::Cx;
+
+/// How far the memory that NVML reports may be from the catalog's, in percent: drivers differ in
+/// what they keep back.
+const MEMORY_TOLERANCE_PERCENT: u64 = 2;
+
+/// Computes every class, in the order of pools, owners and exceptions.
+pub fn lower(
+    fleet: &Fleet,
+    pools: &IndexMap<PoolName, LoweredPool>,
+    clusters: &IndexMap<ClusterName, Cluster>,
+    policies: &IndexMap<PolicyName, NodePolicy>,
+    cx: &mut Cx,
+) -> IndexMap<ClassName, Class> {
+    let mut classes = IndexMap::new();
+    for (name, pool) in pools {
+        let policy = policies::of_pool(policies, name);
+        for (owner, nodes) in &pool.pool.parts {
+            // A cluster that could not be lowered is reported; its nodes have no class.
+            let Some(cluster) = clusters.get(owner) else { continue };
+            for variant in variants(pool, nodes) {
+                let text = class_name(name, owner, pool, &variant.missing);
+                let class_name = match ClassName::new(&text) {
+                    Ok(name) => name,
+                    Err(error) => {
+                        let title = format!("a class of the pool would have an illegal name: {error}");
+                        let finding = Diagnostic::new(&rules::NAME_ILLEGAL, title);
+                        let finding = finding.at(&pool.path, "names pool, cluster and exception");
+                        cx.report(finding.help("use a shorter name for the pool or the cluster"));
+                        continue;
+                    }
+                };
+                let maker = Maker { fleet, name, pool, cluster, policy };
+                let node = maker.node_class(class_name.clone(), &variant);
+                classes.insert(class_name, Class { nodes: variant.nodes, node });
+            }
+        }
+    }
+    classes
+}
+
+/// Nodes of one part that lack the same GPUs.
+struct Variant {
+    nodes: Hostlist,
+    missing: GpuIndexes,
+    sources: Vec<ExceptionSource>,
+}
+
+fn variants(pool: &LoweredPool, nodes: &Hostlist) -> Vec<Variant> {
+    let mut special: Vec<Variant> = Vec::new();
+    let mut rest = nodes.clone();
+    for exception in &pool.pool.exceptions {
+        let here = exception.nodes.intersection(nodes);
+        if here.is_empty() || exception.missing.is_empty() {
+            continue;
+        }
+        rest = rest.difference(&here);
+        let source = ExceptionSource { nodes: here.clone(), path: exception.path.clone() };
+        match special.iter_mut().find(|variant| variant.missing == exception.missing) {
+            Some(variant) => {
+                variant.nodes = variant.nodes.union(&here);
+                variant.sources.push(source);
+            }
+            None => special.push(Variant {
+                nodes: here,
+                missing: exception.missing.clone(),
+                sources: vec![source],
+            }),
+        }
+    }
+    let plain = Variant { nodes: rest, missing: GpuIndexes::default(), sources: Vec::new() };
+    std::iter::once(plain).chain(special).filter(|variant| !variant.nodes.is_empty()).collect()
+}
+
+/// The pool's name, the owner's if the pool is split, and what the exception changes.
+fn class_name(
+    name: &PoolName,
+    owner: &ClusterName,
+    pool: &LoweredPool,
+    missing: &GpuIndexes,
+) -> String {
+    let mut text = name.to_string();
+    if pool.pool.parts.len() > 1 {
+        text = format!("{text}.{owner}");
+    }
+    if !missing.is_empty() {
+        let slots: Vec<String> = missing.iter().map(|slot| slot.to_string()).collect();
+        text = format!("{text}.missing-{}", slots.join("_"));
+    }
+    text
+}
+
+/// What a class is made from.
+struct Maker<'a> {
+    fleet: &'a Fleet,
+    name: &'a PoolName,
+    pool: &'a LoweredPool,
+    cluster: &'a Cluster,
+    policy: Option<(&'a PolicyName, &'a NodePolicy)>,
+}
+
+impl Maker<'_> {
+    fn node_class(&self, name: ClassName, variant: &Variant) -> NodeClass {
+        let system = &self.pool.system;
+        let gpus = self.slots(&variant.missing);
+        let advertised = self.advertised(&name, &gpus);
+        NodeClass {
+            name,
+            pool: self.name.clone(),
+            cluster: self.cluster.name.clone(),
+            system: system.key.clone(),
+            host: Host {
+                cpu: system.cpu.as_ref().map(|cpu| HostCpu {
+                    sockets: cpu.sockets,
+                    cores: cpu.cores,
+                    threads: cpu.threads,
+                }),
+                memory: system.memory_gib.map(|gib| Mib(u64::from(gib) * 1024)),
+            },
+            gpu: Some(model(&self.pool.gpu)),
+            gpus,
+            missing: variant.missing.clone(),
+            driver: self.driver().clone(),
+            policy: self.policy.map(|(name, policy)| (name.clone(), policy.clone())),
+            advertised,
+            paths: ClassPaths {
+                system: self.pool.path.child("system"),
+                sharing: self.pool.path.child("sharing"),
+                exceptions: variant.sources.clone(),
+            },
+        }
+    }
+
+    fn driver(&self) -> &Driver {
+        match &self.cluster.scheduler {
+            Scheduler::Slurm(slurm) => &slurm.driver,
+            Scheduler::Kubernetes(kubernetes) => &kubernetes.driver,
+        }
+    }
+
+    fn slots(&self, missing: &GpuIndexes) -> Vec<GpuSlot> {
+        let present = (0..self.pool.system.gpus_per_node).filter(|slot| !missing.contains(*slot));
+        present
+            .zip(0..)
+            .map(|(slot, index)| {
+                let layout =
+                    self.pool.layouts.iter().find(|placed| placed.layout.gpus.contains(slot));
+                GpuSlot {
+                    slot,
+                    index,
+                    mig: layout.map(|placed| placed.instances.clone()),
+                    path: layout
+                        .map_or_else(|| self.pool.path.child("sharing"), |placed| placed.path.clone()),
+                }
+            })
+            .collect()
+    }
+
+    /// What the node's agents publish.
+    fn advertised(&self, class: &ClassName, gpus: &[GpuSlot]) -> Advertised {
+        let mut units: IndexMap<Resource, u32> = IndexMap::new();
+        for slot in gpus {
+            match (&slot.mig, &self.pool.pool.sharing) {
+                (Some(instances), _) => {
+                    for instance in instances {
+                        *units.entry(Resource::Slice(instance.profile.clone())).or_insert(0) += 1;
+                    }
+                }
+                (None, Sharing::Mps { replicas } | Sharing::TimeSlicing { replicas }) => {
+                    *units.entry(Resource::Shared).or_insert(0) += replicas;
+                }
+                (None, Sharing::Whole | Sharing::Mig { .. }) => {
+                    *units.entry(Resource::Gpu).or_insert(0) += 1;
+                }
+            }
+        }
+        let mut advertised = Advertised { units, ..Advertised::default() };
+        match &self.cluster.scheduler {
+            Scheduler::Slurm(_) => advertised.gres = self.gres(&advertised.units),
+            Scheduler::Kubernetes(_) => {
+                advertised.resources = advertised
+                    .units
+                    .iter()
+                    .map(|(resource, count)| (resource.kubernetes(), u64::from(*count)))
+                    .collect();
+                advertised.labels = self.labels(class);
+            }
+        }
+        advertised
+    }
+
+    /// Slurm's generic resources. MIG types are the bare profile: slurmd matches a type as a
+    /// substring of the device's name, and `h100_1g.10gb` is not one of
+    /// `nvidia_h100_80gb_hbm3_1g.10gb`. Source: SchedMD/slurm, plugins gres/gpu and gpu/nvml.
+    fn gres(&self, units: &IndexMap<Resource, u32>) -> Vec<Gres> {
+        let gres = |kind: String, count: &u32| Gres { name: "gpu".to_owned(), kind, count: *count };
+        units
+            .iter()
+            .filter_map(|(resource, count)| match resource {
+                Resource::Gpu => Some(gres(self.pool.gpu.gres_type.clone(), count)),
+                Resource::Slice(profile) => Some(gres(profile.to_string(), count)),
+                // Slurm has `shard` and `mps` for this; the Slurm target refuses such pools.
+                Resource::Shared => None,
+            })
+            .collect()
+    }
+
+    fn labels(&self, class: &ClassName) -> IndexMap<String, String> {
+        let prefix = &self.fleet.label_prefix;
+        let mut labels = IndexMap::from([
+            (format!("{prefix}/pool"), self.name.to_string()),
+            (format!("{prefix}/class"), class.to_string()),
+            ("nvidia.com/gpu.product".to_owned(), self.pool.gpu.gfd_product.clone()),
+            ("nvidia.com/device-plugin.config".to_owned(), self.name.to_string()),
+        ]);
+        if self.pool.gpu.mig.capable {
+            labels.insert("nvidia.com/mig.config".to_owned(), class.to_string());
+        }
+        labels
+    }
+}
+
+fn model(gpu: &Gpu) -> GpuModel {
+    let range = |nominal: u64| MemoryRange {
+        min: Mib(nominal - nominal * MEMORY_TOLERANCE_PERCENT / 100),
+        nominal: Mib(nominal),
+        max: Mib(nominal + nominal * MEMORY_TOLERANCE_PERCENT / 100),
+    };
+    GpuModel {
+        key: gpu.key.clone(),
+        nvml_names: std::iter::once(&gpu.nvml_name).chain(&gpu.also_seen).cloned().collect(),
+        pci_device_ids: gpu.pci_device_ids.clone(),
+        memory: gpu.nvml_total_mib.value.map(range),
+        gres_type: gpu.gres_type.clone(),
+        mig_capable: gpu.mig.capable,
+        mig_mode_needs_reset: gpu.architecture == Architecture::Ampere,
+        nvlinks: gpu.nvlink.links,
+    }
+}

@@ -1,0 +1,190 @@
+//! Clusters and partitions.
+
+use fleetc_schema::diag::{Diagnostic, Severity, rules};
+use fleetc_schema::intent::{
+    Cluster, Driver, GpuOperator, Kubernetes, Partition, Scheduler, Slurm,
+};
+use fleetc_schema::name::{ClusterName, PartitionName, PoolName};
+use fleetc_schema::version::{Known, KubernetesRelease, SlurmRelease, Version};
+use fleetc_schema::Hostlist;
+use indexmap::IndexMap;
+
+use super::names::Names;
+use super::pools::LoweredPool;
+use crate::language::{At, Cx, kinds, listing};
+
+type Pools = IndexMap<PoolName, LoweredPool>;
+
+/// Lowers clusters.
+pub fn lower(
+    spec: &kinds::Spec,
+    names: &Names,
+    pools: &Pools,
+    cx: &mut Cx,
+) -> IndexMap<ClusterName, Cluster> {
+    let mut clusters = IndexMap::new();
+    for item in &spec.clusters {
+        match lower_one(item, names, pools, cx) {
+            Some(cluster) => {
+                clusters.insert(cluster.name.clone(), cluster);
+            }
+            None => cx.poison(&item.path),
+        }
+    }
+    clusters
+}
+
+fn lower_one(
+    item: &kinds::Cluster,
+    names: &Names,
+    pools: &Pools,
+    cx: &mut Cx,
+) -> Option<Cluster> {
+    let name = item.arg.as_ref()?.value.clone();
+    let scheduler = match (&item.slurm, &item.kubernetes) {
+        (Some(slurm), None) => Scheduler::Slurm(lower_slurm(slurm, &name, names, pools, cx)?),
+        (None, Some(kubernetes)) => Scheduler::Kubernetes(lower_kubernetes(kubernetes, cx)?),
+        (Some(slurm), Some(kubernetes)) => {
+            let title = format!("cluster `{name}` has two schedulers");
+            let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+                .at(kubernetes.span, "a second scheduler")
+                .at(slurm.span, "the first one");
+            cx.report(finding.help("make two clusters, and split the pools that they share"));
+            return None;
+        }
+        (None, None) => {
+            let title = format!("cluster `{name}` has no scheduler");
+            let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+                .at(item.span, "neither `slurm` nor `kubernetes` in here");
+            cx.report(finding.help("add `slurm \"24.11\" { … }` or `kubernetes \"1.36\" { … }`"));
+            return None;
+        }
+    };
+    Some(Cluster { name, scheduler })
+}
+
+/// The release of a version that a scheduler states.
+fn release<R: Copy + std::fmt::Display>(
+    version: &At<Version>,
+    what: &str,
+    known: Known<R>,
+    all: &[R],
+    cx: &mut Cx,
+) -> Option<R> {
+    let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+    let releases = listing(texts.iter().map(String::as_str));
+    let finding = |title: String| Diagnostic::new(&rules::SPEC_VERSION_UNKNOWN, title);
+    match known {
+        Known::Yes(release) => Some(release),
+        Known::Newer(last) => {
+            let title = format!("{what} {} is newer than what is known here", version.value);
+            let finding = finding(title)
+                .severity(Severity::Warning)
+                .at(version.span, format!("read as {last}"));
+            cx.report(finding.help(format!("known releases are {releases}")));
+            Some(last)
+        }
+        Known::TooOld | Known::No => {
+            let title = format!("nothing is written for {what} {}", version.value);
+            let finding = finding(title).at(version.span, "not a release that is known");
+            cx.report(finding.help(format!("known releases are {releases}")));
+            None
+        }
+    }
+}
+
+fn lower_driver(item: &kinds::Driver) -> Option<Driver> {
+    let version = item.arg.as_ref()?.value.clone();
+    Some(Driver { version, owner: item.owner.as_ref()?.value })
+}
+
+fn lower_slurm(
+    item: &kinds::Slurm,
+    cluster: &ClusterName,
+    names: &Names,
+    pools: &Pools,
+    cx: &mut Cx,
+) -> Option<Slurm> {
+    let version = item.arg.as_ref().and_then(|version| {
+        let known = SlurmRelease::of(&version.value);
+        release(version, "Slurm", known, SlurmRelease::ALL, cx)
+    });
+    let partitions = partitions(item, cluster, names, pools, cx);
+    let controllers = item.controllers.as_ref()?.iter();
+    let controllers = controllers.fold(Hostlist::default(), |all, host| all.union(&host.value));
+    Some(Slurm {
+        version: version?,
+        controllers,
+        database: item.database.as_ref().map(|host| host.value.clone()),
+        autodetect: item.gres.as_ref()?.autodetect.as_ref()?.value,
+        driver: lower_driver(item.driver.as_ref()?)?,
+        partitions,
+    })
+}
+
+fn partitions(
+    item: &kinds::Slurm,
+    cluster: &ClusterName,
+    names: &Names,
+    pools: &Pools,
+    cx: &mut Cx,
+) -> IndexMap<PartitionName, Partition> {
+    let mut partitions = IndexMap::new();
+    let mut default: Option<&At<bool>> = None;
+    for item in &item.partitions {
+        let Some(name) = &item.arg else { continue };
+        let mut members = Vec::new();
+        for reference in item.pools.iter().flatten() {
+            let Some(pool) = names.pools.resolve::<PoolName>(reference, cx) else { continue };
+            let Some(lowered) = pools.get(&pool) else { continue };
+            if lowered.pool.parts.contains_key(cluster) {
+                members.push(pool);
+                continue;
+            }
+            let title = format!("pool `{pool}` has no node in cluster `{cluster}`");
+            let finding = Diagnostic::new(&rules::NAME_UNKNOWN, title)
+                .at(reference.span, "not in this cluster")
+                .at(&lowered.path, "owned by another");
+            cx.report(finding.help(format!("remove it, or give `{cluster}` nodes of the pool")));
+        }
+        if let Some(flag) = item.default.as_ref().filter(|flag| flag.value) {
+            if let Some(first) = default {
+                let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, "two partitions are the default")
+                    .at(flag.span, "the second one")
+                    .at(first.span, "the first one")
+                    .note("slurmctld says nothing and takes the last");
+                cx.report(finding.help("let one partition be the default"));
+            }
+            default = default.or(Some(flag));
+        }
+        let partition = Partition {
+            pools: members,
+            max_time: item.max_time.as_ref().map(|time| time.value),
+            default_time: item.default_time.as_ref().map(|time| time.value),
+            default: item.default.as_ref().is_some_and(|flag| flag.value),
+        };
+        partitions.insert(name.value.clone(), partition);
+    }
+    partitions
+}
+
+fn lower_kubernetes(item: &kinds::Kubernetes, cx: &mut Cx) -> Option<Kubernetes> {
+    let version = item.arg.as_ref().and_then(|version| {
+        let known = KubernetesRelease::of(&version.value);
+        release(version, "Kubernetes", known, KubernetesRelease::ALL, cx)
+    });
+    let gpu_operator = match &item.gpu_operator {
+        None => None,
+        Some(operator) => Some(GpuOperator {
+            version: operator.arg.as_ref()?.value.clone(),
+            namespace: operator.namespace.as_ref()?.value.clone(),
+        }),
+    };
+    Some(Kubernetes {
+        version: version?,
+        distribution: item.distribution.as_ref()?.value,
+        gpu_operator,
+        driver: lower_driver(item.driver.as_ref()?)?,
+        queue: item.queue.as_ref()?.value,
+    })
+}

@@ -1,0 +1,74 @@
+//! The fleet itself, and its monitoring.
+
+use fleetc_schema::diag::{Diagnostic, Span, rules};
+use fleetc_schema::intent::{Exporter, Fleet, Monitoring};
+use fleetc_schema::name::FleetName;
+
+use crate::language::{Cx, kinds};
+
+/// Prefix of our labels unless the fleet sets one.
+const LABEL_PREFIX: &str = "fleetc.dev";
+
+/// Lowers the one fleet item. A spec without one gets a stand-in, so that the rest is still read.
+pub fn lower(spec: &kinds::Spec, start: Span, cx: &mut Cx) -> Fleet {
+    if let [first, second, ..] = spec.fleets.as_slice() {
+        let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, "the spec has two fleets")
+            .at(second.span, "a second one")
+            .at(first.span, "the first one");
+        cx.report(finding.help("a spec describes one fleet: keep one of the two"));
+    }
+    let fleet = spec.fleets.first();
+    if fleet.is_none() {
+        let finding = Diagnostic::new(&rules::SPEC_MISSING, "the spec names no fleet");
+        cx.report(finding.at(start, "no `fleet` in here").help("add `fleet \"northwind\"`"));
+    }
+    let name = fleet.and_then(|fleet| fleet.arg.as_ref()).map(|name| name.value.clone());
+    Fleet {
+        name: name.unwrap_or_else(stand_in),
+        as_of: fleet.and_then(|fleet| fleet.as_of.as_ref()).map(|date| date.value),
+        label_prefix: fleet.and_then(|fleet| label_prefix(fleet, cx)).unwrap_or_else(|| LABEL_PREFIX.into()),
+    }
+}
+
+fn stand_in() -> FleetName {
+    // The text is a legal name, which a test holds; an empty default would not be one.
+    FleetName::new("unnamed").unwrap_or_else(|_| stand_in())
+}
+
+/// Checks that the prefix is a DNS subdomain, as the prefix of a Kubernetes label must be.
+fn label_prefix(fleet: &kinds::Fleet, cx: &mut Cx) -> Option<String> {
+    let prefix = fleet.label_prefix.as_ref()?;
+    let label = |part: &str| {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !part.is_empty() && part.chars().all(allowed) && !part.starts_with('-') && !part.ends_with('-')
+    };
+    if prefix.value.len() <= 253 && prefix.value.split('.').all(label) {
+        return Some(prefix.value.clone());
+    }
+    let title = format!("`{}` is no prefix of a Kubernetes label", prefix.value);
+    let finding = Diagnostic::new(&rules::NAME_ILLEGAL, title).at(prefix.span, "not a DNS name");
+    cx.report(finding.help("write a DNS name such as `fleetc.dev`"));
+    cx.poison(&prefix.path);
+    None
+}
+
+/// Lowers the monitoring item.
+pub fn monitoring(spec: &kinds::Spec) -> Option<Monitoring> {
+    let exporter = spec.monitoring.as_ref()?.exporter.as_ref()?;
+    Some(Monitoring {
+        exporter: Exporter {
+            kind: exporter.arg.as_ref()?.value,
+            version: exporter.version.as_ref()?.value.clone(),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stand_in_is_a_legal_name() {
+        assert_eq!(stand_in().as_str(), "unnamed");
+    }
+}

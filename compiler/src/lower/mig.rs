@@ -1,0 +1,253 @@
+//! MIG layouts of a pool: profiles looked up, instances placed.
+
+use fleetc_schema::catalog::{Catalog, Gpu};
+use fleetc_schema::diag::{Diagnostic, Span, rules};
+use fleetc_schema::intent::{GpuIndexes, GpuInstance, MigLayout, Slice};
+use fleetc_schema::mig::{Demand, GiProfile, MigTable, NoLayout, nearest_layouts, place};
+use fleetc_schema::units::Mib;
+use fleetc_schema::ItemPath;
+
+use super::names::quoted;
+use crate::language::{At, Cx, did_you_mean, kinds};
+
+/// The layout of some GPUs, with placements.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// As it goes into the Intent.
+    pub layout: MigLayout,
+    /// The instances of each of these GPUs.
+    pub instances: Vec<GpuInstance>,
+    /// Its item.
+    pub path: ItemPath,
+}
+
+/// What a layout is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Board<'a> {
+    /// The GPU product.
+    pub gpu: &'a Gpu,
+    /// GPUs of a node.
+    pub count: u8,
+    /// Where the pool says which system it is.
+    pub system: Span,
+}
+
+/// Lowers the layouts of a pool. None if any of them is wrong; every mistake is reported.
+pub fn lower(
+    sharing: &kinds::Sharing,
+    board: Board<'_>,
+    catalog: &Catalog,
+    cx: &mut Cx,
+) -> Option<Vec<Placed>> {
+    let key = &board.gpu.key;
+    if !board.gpu.mig.capable {
+        let title = format!("MIG on {key}, which has none");
+        let finding = Diagnostic::new(&rules::MIG_NOT_CAPABLE, title)
+            .at(sharing.span, "cannot be cut into slices")
+            .at(board.system, format!("has {key} GPUs"));
+        cx.report(finding.help("share it whole, or through `mps` or `time-slicing`"));
+        return None;
+    }
+    let table = board.gpu.mig.table.as_ref().and_then(|table| catalog.mig_table(table));
+    let Some(table) = table.map(|row| &row.table) else {
+        let title = format!("the catalog has no MIG profiles of {key}");
+        let finding = Diagnostic::new(&rules::CATALOG_MISSING_FACT, title);
+        cx.report(finding.at(sharing.span, "needs them").help("share it whole for now"));
+        return None;
+    };
+    let mut placed = Vec::new();
+    let mut covered: Vec<(GpuIndexes, Span)> = Vec::new();
+    let mut complete = true;
+    for gpus in &sharing.gpus {
+        let Some(indexes) = &gpus.arg else {
+            complete = false;
+            continue;
+        };
+        complete &= indexes_fit(indexes, board, &covered, cx);
+        covered.push((indexes.value.clone(), indexes.span));
+        match lower_one(gpus, &indexes.value, board, table, cx) {
+            Some(layout) => placed.push(layout),
+            None => complete = false,
+        }
+    }
+    complete &= !complete || all_covered(sharing, board, &covered, cx);
+    complete.then_some(placed)
+}
+
+fn indexes_fit(
+    indexes: &At<GpuIndexes>,
+    board: Board<'_>,
+    covered: &[(GpuIndexes, Span)],
+    cx: &mut Cx,
+) -> bool {
+    let count = board.count;
+    if let Some(max) = indexes.value.last().filter(|max| *max >= count) {
+        let title = format!("GPU {max} is out of range: a node has {count} GPUs, 0 to {}", count - 1);
+        let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
+            .at(indexes.span, "beyond the last GPU")
+            .at(board.system, format!("{count} GPUs a node"));
+        cx.report(finding.help(format!("numbers go from 0 to {}", count - 1)));
+        return false;
+    }
+    let twice = covered
+        .iter()
+        .find_map(|(other, span)| Some((indexes.value.iter().find(|i| other.contains(*i))?, *span)));
+    if let Some((gpu, first)) = twice {
+        let title = format!("GPU {gpu} is laid out twice");
+        let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+            .at(indexes.span, "laid out again here")
+            .at(first, "first laid out here");
+        cx.report(finding.help("name each GPU in one `gpus`"));
+        return false;
+    }
+    true
+}
+
+fn all_covered(
+    sharing: &kinds::Sharing,
+    board: Board<'_>,
+    covered: &[(GpuIndexes, Span)],
+    cx: &mut Cx,
+) -> bool {
+    let named = |gpu: u8| covered.iter().any(|(indexes, _)| indexes.contains(gpu));
+    let unsaid = GpuIndexes::new((0..board.count).filter(|gpu| !named(*gpu)).collect());
+    if unsaid.is_empty() {
+        return true;
+    }
+    let (which, verb) = match unsaid.len() {
+        1 => ("GPU", "has"),
+        _ => ("GPUs", "have"),
+    };
+    let title = format!("{which} {unsaid} {verb} no MIG layout");
+    let finding = Diagnostic::new(&rules::MIG_UNCOVERED_GPU, title)
+        .at(sharing.span, "does not name them")
+        .note("mig-parted leaves a GPU as it is if no entry names it");
+    cx.report(finding.help(format!("add `gpus \"{unsaid}\" {{ slice … }}`")));
+    false
+}
+
+fn lower_one(
+    gpus: &kinds::Gpus,
+    indexes: &GpuIndexes,
+    board: Board<'_>,
+    table: &MigTable,
+    cx: &mut Cx,
+) -> Option<Placed> {
+    let mut demands = Vec::new();
+    let mut slices = Vec::new();
+    let mut known = true;
+    for slice in &gpus.slices {
+        let (Some(name), Some(count)) = (&slice.arg, &slice.count) else {
+            known = false;
+            continue;
+        };
+        match table.profile(&name.value) {
+            Some(profile) => {
+                demands.push(Demand { profile, count: count.value.0 });
+                slices.push(Slice { profile: name.value.clone(), count: count.value.0 });
+            }
+            None => {
+                not_on_gpu(name, board, table, cx);
+                cx.poison(&slice.path);
+                known = false;
+            }
+        }
+    }
+    if !known {
+        return None;
+    }
+    let path = gpus.path.clone();
+    match place(table, &demands) {
+        Ok(placed) => {
+            let instances = placed.into_iter().map(|(profile, placement)| GpuInstance {
+                profile: profile.name.clone(),
+                profile_id: profile.id,
+                placement,
+                memory: profile.memory_mib.map(Mib),
+            });
+            let layout = MigLayout { gpus: indexes.clone(), slices };
+            Some(Placed { layout, instances: instances.collect(), path })
+        }
+        Err(why) => {
+            no_placement(gpus, board, table, &demands, why, cx);
+            cx.poison(&path);
+            None
+        }
+    }
+}
+
+fn not_on_gpu(
+    name: &At<fleetc_schema::mig::MigProfile>,
+    board: Board<'_>,
+    table: &MigTable,
+    cx: &mut Cx,
+) {
+    let key = &board.gpu.key;
+    let title = format!("MIG profile `{}` does not exist on {key}", name.value);
+    let names: Vec<String> = table.profiles.iter().map(|p| p.name.to_string()).collect();
+    let finding = Diagnostic::new(&rules::MIG_PROFILE_NOT_ON_GPU, title)
+        .at(name.span, "no such profile")
+        .at(board.system, format!("has {key} GPUs"));
+    let written = name.value.to_string();
+    let near = did_you_mean(&written, names.iter().map(String::as_str));
+    let finding = match near {
+        Some(near) => finding.help(format!("did you mean `{near}`?")),
+        None => finding,
+    };
+    cx.report(finding.help(format!("it has {}", quoted(&names))));
+}
+
+fn no_placement(
+    gpus: &kinds::Gpus,
+    board: Board<'_>,
+    table: &MigTable,
+    demands: &[Demand<'_>],
+    why: NoLayout,
+    cx: &mut Cx,
+) {
+    let key = &board.gpu.key;
+    let title = format!("{} do not fit on one {key}", layout_words(demands));
+    let mut finding = Diagnostic::new(&rules::MIG_NO_PLACEMENT, title);
+    for (slice, demand) in gpus.slices.iter().zip(demands) {
+        finding = finding.at(slice.span, needs(demand.profile, table));
+    }
+    let finding = match why {
+        NoLayout::TooManySlices { wanted, available } => {
+            finding.note(format!("they need {wanted} memory slices, the GPU has {available}"))
+        }
+        NoLayout::NoArrangement => {
+            finding.note("the memory slices would do, but no choice of starts keeps them apart")
+        }
+        NoLayout::Engines => {
+            finding.note("they could be placed, but the GPU's media and copy engines do not go round")
+        }
+    };
+    let near: Vec<String> =
+        nearest_layouts(table, demands, 3).iter().map(|layout| layout_words(layout)).collect();
+    cx.report(match near.is_empty() {
+        true => finding,
+        false => finding.help(format!("nearest that fit: {}", near.join("  ·  "))),
+    });
+}
+
+/// `1 × 3g.40gb + 4 × 1g.10gb`.
+fn layout_words(demands: &[Demand<'_>]) -> String {
+    let parts: Vec<String> = demands
+        .iter()
+        .filter(|demand| demand.count > 0)
+        .map(|demand| format!("{} × {}", demand.count, demand.profile.name))
+        .collect();
+    parts.join(" + ")
+}
+
+fn needs(profile: &GiProfile, table: &MigTable) -> String {
+    let starts: Vec<String> = profile.starts.iter().map(ToString::to_string).collect();
+    let starts = match starts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => starts.join(""),
+    };
+    format!(
+        "each takes {} of {} memory slices, starting at {starts}",
+        profile.memory_slices, table.memory_slices
+    )
+}

@@ -1,0 +1,321 @@
+//! Racks and pools.
+
+use fleetc_schema::catalog::{Catalog, Gpu, System};
+use fleetc_schema::diag::{Diagnostic, rules};
+use fleetc_schema::hostlist::clashes;
+use fleetc_schema::intent::{Exception, GpuIndexes, MigStrategy, Pool, Rack, Sharing};
+use fleetc_schema::name::{ClusterName, PoolName, RackName};
+use fleetc_schema::{Hostlist, ItemPath};
+use indexmap::IndexMap;
+
+use super::mig::{self, Board, Placed};
+use super::names::Names;
+use super::systems::Systems;
+use crate::language::kinds::SharingMode;
+use crate::language::{At, Cx, kinds};
+
+/// A pool with what its classes are made from.
+#[derive(Debug)]
+pub struct LoweredPool {
+    /// As it goes into the Intent.
+    pub pool: Pool,
+    /// Its hardware.
+    pub system: System,
+    /// Its GPU product.
+    pub gpu: Gpu,
+    /// Its MIG layouts; empty unless it is shared through MIG.
+    pub layouts: Vec<Placed>,
+    /// Its item.
+    pub path: ItemPath,
+}
+
+/// Lowers racks; a node stands in one.
+pub fn racks(spec: &kinds::Spec, cx: &mut Cx) -> IndexMap<RackName, Rack> {
+    let mut racks = IndexMap::new();
+    let mut nodes = Vec::new();
+    for item in &spec.racks {
+        if let (Some(name), Some(list)) = (&item.arg, &item.nodes) {
+            racks.insert(name.value.clone(), Rack { nodes: list.value.clone() });
+            nodes.push((name.value.to_string(), list));
+        }
+    }
+    report_clashes("rack", &nodes, cx);
+    racks
+}
+
+/// Lowers pools; a node is in one.
+pub fn lower(
+    spec: &kinds::Spec,
+    catalog: &Catalog,
+    systems: &Systems<'_>,
+    names: &Names,
+    cx: &mut Cx,
+) -> IndexMap<PoolName, LoweredPool> {
+    let mut pools = IndexMap::new();
+    let mut nodes = Vec::new();
+    for item in &spec.pools {
+        if let Some(list) = &item.nodes {
+            let name = item.arg.as_ref().map_or_else(String::new, |name| name.value.to_string());
+            nodes.push((name, list));
+        }
+        match lower_pool(item, catalog, systems, names, cx) {
+            Some((name, pool)) => {
+                pools.insert(name, pool);
+            }
+            None => cx.poison(&item.path),
+        }
+    }
+    report_clashes("pool", &nodes, cx);
+    pools
+}
+
+fn report_clashes(kind: &str, lists: &[(String, &At<Hostlist>)], cx: &mut Cx) {
+    let indexed: Vec<(usize, &Hostlist)> =
+        lists.iter().enumerate().map(|(index, (_, list))| (index, &list.value)).collect();
+    for (a, b, common) in clashes(&indexed) {
+        let (Some((first, first_list)), Some((second, second_list))) = (lists.get(a), lists.get(b))
+        else {
+            continue;
+        };
+        let are = if common.len() == 1 { "is" } else { "are" };
+        let title = format!("`{common}` {are} in {kind} `{first}` and in {kind} `{second}`");
+        let finding = Diagnostic::new(&rules::NAME_NODE_TWICE, title)
+            .at(second_list.span, "here")
+            .at(first_list.span, "and here");
+        cx.report(finding.help(format!("leave `{common}` in one of the two")));
+        cx.poison(&second_list.path);
+    }
+}
+
+fn lower_pool(
+    item: &kinds::Pool,
+    catalog: &Catalog,
+    systems: &Systems<'_>,
+    names: &Names,
+    cx: &mut Cx,
+) -> Option<(PoolName, LoweredPool)> {
+    // Every part is read before any is given up, so that each mistake shows in one run.
+    let system_ref = item.system.as_ref();
+    let system = system_ref.and_then(|system| systems.resolve(system, cx));
+    let gpu = system.as_ref().and_then(|system| catalog.gpus.get(&system.gpu)).cloned();
+    let parts = owners(item, names, cx);
+    let sharing = match (&item.sharing, &system, &gpu, system_ref) {
+        (Some(sharing), Some(system), Some(gpu), Some(reference)) => {
+            let board = Board { gpu, count: system.gpus_per_node, system: reference.span };
+            lower_sharing(sharing, board, catalog, cx)
+        }
+        _ => None,
+    };
+    let nodes = item.nodes.as_ref();
+    let exceptions = match (nodes, &system) {
+        (Some(nodes), Some(system)) => Some(exceptions(item, nodes, system.gpus_per_node, cx)),
+        _ => None,
+    };
+    let (sharing, layouts) = sharing?;
+    let (system, gpu) = (system?, gpu?);
+    let pool = Pool {
+        system: system.key.clone(),
+        nodes: nodes?.value.clone(),
+        parts: parts?,
+        sharing,
+        exceptions: exceptions?,
+        max_unavailable: item.max_unavailable.as_ref().map(|count| count.value.0),
+    };
+    let name = item.arg.as_ref()?.value.clone();
+    Some((name, LoweredPool { pool, system, gpu, layouts, path: item.path.clone() }))
+}
+
+/// The owner of the pool, or the owners of its parts.
+fn owners(
+    item: &kinds::Pool,
+    names: &Names,
+    cx: &mut Cx,
+) -> Option<IndexMap<ClusterName, Hostlist>> {
+    match (&item.cluster, &item.split) {
+        (Some(cluster), Some(split)) => {
+            let title = "a pool has one owner or is split, not both";
+            let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+                .at(split.span, "split here")
+                .at(cluster.span, "one owner here");
+            cx.report(finding.help("remove `cluster`, or remove `split`"));
+            None
+        }
+        (None, None) => {
+            if !cx.poisoned.contains(&item.path.child("cluster")) {
+                let title = match &item.arg {
+                    Some(name) => format!("pool `{}` has no owner", name.value),
+                    None => "the pool has no owner".to_owned(),
+                };
+                let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+                    .at(item.span, "neither `cluster` nor `split` in here");
+                cx.report(finding.help("add `cluster \"…\"`, or `split { cluster \"…\" nodes=\"…\" }`"));
+            }
+            None
+        }
+        (Some(cluster), None) => {
+            let owner = names.clusters.resolve(cluster, cx)?;
+            Some(IndexMap::from([(owner, item.nodes.as_ref()?.value.clone())]))
+        }
+        (None, Some(split)) => parts(item, split, names, cx),
+    }
+}
+
+fn parts(
+    item: &kinds::Pool,
+    split: &kinds::Split,
+    names: &Names,
+    cx: &mut Cx,
+) -> Option<IndexMap<ClusterName, Hostlist>> {
+    let mut parts = IndexMap::new();
+    let mut lists = Vec::new();
+    let mut complete = !split.parts.is_empty();
+    if split.parts.is_empty() {
+        let finding = Diagnostic::new(&rules::SPEC_MISSING, "the split names no owner");
+        cx.report(finding.at(split.span, "empty").help("add `cluster \"…\" nodes=\"…\"`"));
+    }
+    for part in &split.parts {
+        let owner = part.arg.as_ref().and_then(|name| names.clusters.resolve(name, cx));
+        let (Some(owner), Some(nodes)) = (owner, &part.nodes) else {
+            complete = false;
+            continue;
+        };
+        if let Some(all) = &item.nodes {
+            complete &= inside(nodes, all, &item.arg, cx);
+        }
+        lists.push((ClusterName::to_string(&owner), nodes));
+        parts.insert(owner, nodes.value.clone());
+    }
+    let before = cx.diagnostics.len();
+    report_clashes("the part of cluster", &lists, cx);
+    (complete && cx.diagnostics.len() == before).then_some(parts)
+}
+
+/// Checks that all nodes of a list are nodes of the pool.
+fn inside(
+    list: &At<Hostlist>,
+    all: &At<Hostlist>,
+    pool: &Option<At<PoolName>>,
+    cx: &mut Cx,
+) -> bool {
+    let strangers = list.value.difference(&all.value);
+    if strangers.is_empty() {
+        return true;
+    }
+    let are = if strangers.len() == 1 { "is" } else { "are" };
+    let pool = pool.as_ref().map_or_else(String::new, |name| format!(" `{}`", name.value));
+    let title = format!("`{strangers}` {are} not in pool{pool}");
+    let finding = Diagnostic::new(&rules::NAME_UNKNOWN, title)
+        .at(list.span, "names nodes from outside")
+        .at(all.span, "the pool's nodes");
+    cx.report(finding.help(format!("add `{strangers}` to the pool's nodes, or remove it here")));
+    cx.poison(&list.path);
+    false
+}
+
+fn exceptions(
+    item: &kinds::Pool,
+    nodes: &At<Hostlist>,
+    gpus_per_node: u8,
+    cx: &mut Cx,
+) -> Vec<Exception> {
+    let mut exceptions: Vec<Exception> = Vec::new();
+    for exception in &item.exceptions {
+        let (Some(list), Some(missing)) = (&exception.node, &exception.missing) else { continue };
+        if !inside(list, nodes, &item.arg, cx) {
+            continue;
+        }
+        let earlier = exceptions.iter().find_map(|other| {
+            let common = other.nodes.intersection(&list.value);
+            (!common.is_empty()).then(|| (common, other.path.clone()))
+        });
+        if let Some((common, first)) = earlier {
+            let title = format!("`{common}` has two exceptions");
+            let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+                .at(list.span, "a second one")
+                .at(first, "the first one");
+            cx.report(finding.help("join them: `missing 2 3`"));
+            cx.poison(&exception.path);
+            continue;
+        }
+        let mut slots = Vec::new();
+        for slot in missing {
+            match u8::try_from(slot.value.0) {
+                Ok(slot) if slot < gpus_per_node => slots.push(slot),
+                _ => {
+                    let last = gpus_per_node.saturating_sub(1);
+                    let title = format!(
+                        "GPU {} is out of range: a node has {gpus_per_node} GPUs, 0 to {last}",
+                        slot.value.0
+                    );
+                    let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title);
+                    let finding = finding.at(slot.span, "beyond the last GPU");
+                    cx.report(finding.help(format!("numbers go from 0 to {last}")));
+                    cx.poison(&exception.path);
+                }
+            }
+        }
+        exceptions.push(Exception {
+            nodes: list.value.clone(),
+            missing: GpuIndexes::new(slots),
+            reason: exception.reason.as_ref().map(|reason| reason.value.clone()),
+            path: exception.path.clone(),
+        });
+    }
+    exceptions
+}
+
+fn lower_sharing(
+    item: &kinds::Sharing,
+    board: Board<'_>,
+    catalog: &Catalog,
+    cx: &mut Cx,
+) -> Option<(Sharing, Vec<Placed>)> {
+    let mode = item.arg.as_ref()?;
+    misplaced(item, mode, cx);
+    match mode.value {
+        SharingMode::Whole => Some((Sharing::Whole, Vec::new())),
+        SharingMode::Mig => {
+            let layouts = mig::lower(item, board, catalog, cx)?;
+            let strategy = item.strategy.as_ref().map_or(MigStrategy::Mixed, |s| s.value);
+            let in_intent = layouts.iter().map(|placed| placed.layout.clone()).collect();
+            Some((Sharing::Mig { strategy, layouts: in_intent }, layouts))
+        }
+        SharingMode::Mps | SharingMode::TimeSlicing => {
+            let Some(replicas) = &item.replicas else {
+                if !cx.poisoned.contains(&item.path.child("replicas")) {
+                    let finding = Diagnostic::new(&rules::SPEC_MISSING, "sharing states no `replicas`")
+                        .at(item.span, "how many clients has a GPU?");
+                    cx.report(finding.help("add `replicas=4`"));
+                }
+                return None;
+            };
+            let replicas = replicas.value.0;
+            let sharing = match mode.value {
+                SharingMode::Mps => Sharing::Mps { replicas },
+                _ => Sharing::TimeSlicing { replicas },
+            };
+            Some((sharing, Vec::new()))
+        }
+    }
+}
+
+/// Reports fields of another way of sharing.
+fn misplaced(item: &kinds::Sharing, mode: &At<SharingMode>, cx: &mut Cx) {
+    let mig = mode.value == SharingMode::Mig;
+    let replicated = matches!(mode.value, SharingMode::Mps | SharingMode::TimeSlicing);
+    let strategy = item.strategy.as_ref().filter(|_| !mig).map(|s| ("strategy", s.span, "`mig`"));
+    let gpus = item.gpus.first().filter(|_| !mig).map(|g| ("gpus", g.span, "`mig`"));
+    let replicas = item.replicas.as_ref().filter(|_| !replicated);
+    let replicas = replicas.map(|r| ("replicas", r.span, "`mps` and `time-slicing`"));
+    for (word, span, belongs) in [strategy, gpus, replicas].into_iter().flatten() {
+        let rule = match word {
+            "gpus" => &rules::SPEC_UNKNOWN_NODE,
+            _ => &rules::SPEC_UNKNOWN_PROPERTY,
+        };
+        let title = format!("`{word}` belongs to sharing {belongs}");
+        let finding = Diagnostic::new(rule, title)
+            .at(span, "has no meaning here")
+            .at(mode.span, "this way of sharing has none");
+        cx.report(finding.help(format!("remove it, or share through {belongs}")));
+    }
+}

@@ -1,0 +1,432 @@
+//! Writing an output tree into a folder.
+//!
+//! The manifest names every file of ours with its SHA-256 and is renamed into place last. Files that
+//! it does not name are never touched; files of ours that were edited are refused; files of ours that
+//! are no longer written are removed. Unchanged files keep their modification time.
+
+use std::io;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use fleetc_targets::OutputTree;
+use fleetc_targets::write::json;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::SOURCES_FILE;
+
+/// Name of the manifest.
+pub const MANIFEST: &str = "fleetc.manifest.json";
+/// The schema tag of the manifest.
+pub const MANIFEST_SCHEMA: &str = "fleetc/manifest/v1";
+/// Where files are staged before they are renamed into place.
+const STAGE: &str = ".fleetc-next";
+/// The file whose digest is the digest of the fleet.
+pub const FLEET_FILE: &str = "fleet/intent/fleet.json";
+/// The largest file of an output folder that is read back.
+const MAX_READ: u64 = 256 << 20;
+
+/// `fleetc.manifest.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// [`MANIFEST_SCHEMA`].
+    pub schema: String,
+    /// Version of the compiler, which stands in no other file.
+    pub compiler: String,
+    /// SHA-256 of `fleet.json`: the digest of the fleet.
+    pub intent: String,
+    /// Every file, sorted by path.
+    pub files: Vec<ManifestFile>,
+}
+
+/// A file of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestFile {
+    /// Path, relative to the folder.
+    pub path: Utf8PathBuf,
+    /// SHA-256; none for the side table, which enters no hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+/// Why a tree cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Something about a file.
+    #[error("{doing} {path}: {error}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The file.
+        path: Utf8PathBuf,
+        /// Why it failed.
+        #[source]
+        error: io::Error,
+    },
+    /// The manifest of the folder is not one.
+    #[error("{path} is not a manifest of fleetc: {why}")]
+    Manifest {
+        /// The file.
+        path: Utf8PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Files of ours were edited by hand.
+    #[error("edited by hand since the last run: {}\n  put the change into the spec, or overwrite with --force", list(.files))]
+    Edited {
+        /// The files.
+        files: Vec<Utf8PathBuf>,
+    },
+    /// Files that we would write and that are not ours.
+    #[error("not written by fleetc: {}\n  choose an empty folder, or overwrite with --force", list(.files))]
+    NotOurs {
+        /// The files.
+        files: Vec<Utf8PathBuf>,
+    },
+    /// A path in the folder is a symbolic link.
+    #[error("{path} is a symbolic link: nothing is written through links")]
+    Link {
+        /// The link.
+        path: Utf8PathBuf,
+    },
+}
+
+fn list(files: &[Utf8PathBuf]) -> String {
+    files.iter().map(|file| format!("\n    {file}")).collect()
+}
+
+/// What writing changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Files that are new or have other bytes.
+    pub changed: Vec<Utf8PathBuf>,
+    /// Files that had these bytes already.
+    pub unchanged: usize,
+    /// Files of ours that are gone.
+    pub removed: Vec<Utf8PathBuf>,
+}
+
+/// SHA-256 in hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The manifest of a tree.
+pub fn manifest(tree: &OutputTree) -> Manifest {
+    let fleet = tree.get(FLEET_FILE).map(|file| sha256(file.text().as_bytes()));
+    let files = tree.files().into_iter().map(|(path, file)| ManifestFile {
+        path: path.to_owned(),
+        sha256: (path != SOURCES_FILE).then(|| sha256(file.text().as_bytes())),
+    });
+    Manifest {
+        schema: MANIFEST_SCHEMA.to_owned(),
+        compiler: env!("CARGO_PKG_VERSION").to_owned(),
+        intent: fleet.unwrap_or_default(),
+        files: files.collect(),
+    }
+}
+
+/// Reads the manifest of a folder; none if it has none.
+///
+/// # Errors
+/// It cannot be read, or is not a manifest.
+pub fn read_manifest(folder: &Utf8Path) -> Result<Option<Manifest>, WriteError> {
+    let path = folder.join(MANIFEST);
+    let Some(bytes) = read(&path)? else { return Ok(None) };
+    let bad = |why: String| WriteError::Manifest { path: path.clone(), why };
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| bad(e.to_string()))?;
+    if manifest.schema != MANIFEST_SCHEMA {
+        return Err(bad(format!("its schema is `{}`", manifest.schema)));
+    }
+    // Manifests are untrusted: a path of one must not lead out of the folder.
+    let escapes = |file: &&ManifestFile| {
+        !file.path.components().all(|part| matches!(part, Utf8Component::Normal(_)))
+            || file.path.as_str().is_empty()
+    };
+    match manifest.files.iter().find(escapes) {
+        Some(file) => Err(bad(format!("`{}` leads out of the folder", file.path))),
+        None => Ok(Some(manifest)),
+    }
+}
+
+/// What a folder lacks to be what this tree would make it.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn stale(folder: &Utf8Path, tree: &OutputTree) -> Result<Written, WriteError> {
+    let old = read_manifest(folder)?;
+    let mut difference = compare(folder, tree, old.as_ref())?;
+    let wanted = json::pretty(&manifest(tree));
+    if read(&folder.join(MANIFEST))?.is_none_or(|bytes| bytes != wanted.as_bytes()) {
+        difference.changed.push(MANIFEST.into());
+    }
+    Ok(difference)
+}
+
+/// Makes the folder hold this tree.
+///
+/// # Errors
+/// Nothing is written if a file of ours was edited, or if a file that is not ours is in the way,
+/// unless `force` is set.
+pub fn write(folder: &Utf8Path, tree: &OutputTree, force: bool) -> Result<Written, WriteError> {
+    let old = read_manifest(folder)?;
+    refuse_links(folder, tree, old.as_ref())?;
+    let difference = compare(folder, tree, old.as_ref())?;
+    if !force {
+        refuse_foreign(folder, tree, old.as_ref(), &difference)?;
+    }
+    let stage = folder.join(STAGE);
+    remove_stage(&stage)?;
+    let manifest_text = json::pretty(&manifest(tree));
+    for path in &difference.changed {
+        if let Some(file) = tree.get(path.as_str()) {
+            put(&stage.join(path), file.text().as_bytes())?;
+        }
+    }
+    put(&stage.join(MANIFEST), manifest_text.as_bytes())?;
+    for path in &difference.changed {
+        rename(&stage.join(path), &folder.join(path))?;
+    }
+    for path in &difference.removed {
+        remove(folder, path)?;
+    }
+    let unchanged = read(&folder.join(MANIFEST))?.is_some_and(|b| b == manifest_text.as_bytes());
+    if !unchanged {
+        rename(&stage.join(MANIFEST), &folder.join(MANIFEST))?;
+    }
+    remove_stage(&stage)?;
+    Ok(difference)
+}
+
+fn compare(
+    folder: &Utf8Path,
+    tree: &OutputTree,
+    old: Option<&Manifest>,
+) -> Result<Written, WriteError> {
+    let mut difference = Written::default();
+    for (path, file) in tree.files() {
+        match read(&folder.join(path))? {
+            Some(bytes) if bytes == file.text().as_bytes() => difference.unchanged += 1,
+            _ => difference.changed.push(path.to_owned()),
+        }
+    }
+    for file in old.iter().flat_map(|manifest| &manifest.files) {
+        if tree.get(file.path.as_str()).is_none() && folder.join(&file.path).is_file() {
+            difference.removed.push(file.path.clone());
+        }
+    }
+    Ok(difference)
+}
+
+/// Refuses to overwrite or remove what somebody else wrote.
+fn refuse_foreign(
+    folder: &Utf8Path,
+    tree: &OutputTree,
+    old: Option<&Manifest>,
+    difference: &Written,
+) -> Result<(), WriteError> {
+    let (mut edited, mut foreign) = (Vec::new(), Vec::new());
+    for path in difference.changed.iter().chain(&difference.removed) {
+        let Some(bytes) = read(&folder.join(path))? else { continue };
+        let ours = old.and_then(|manifest| manifest.files.iter().find(|file| file.path == *path));
+        match ours {
+            Some(ManifestFile { sha256: None, .. }) => {}
+            Some(ManifestFile { sha256: Some(hash), .. }) if *hash == sha256(&bytes) => {}
+            Some(_) => edited.push(path.clone()),
+            None if tree.get(path.as_str()).is_some() => foreign.push(path.clone()),
+            None => {}
+        }
+    }
+    if !edited.is_empty() {
+        return Err(WriteError::Edited { files: edited });
+    }
+    match foreign.is_empty() {
+        true => Ok(()),
+        false => Err(WriteError::NotOurs { files: foreign }),
+    }
+}
+
+/// Refuses symbolic links on the way to any file that would be written or removed.
+fn refuse_links(
+    folder: &Utf8Path,
+    tree: &OutputTree,
+    old: Option<&Manifest>,
+) -> Result<(), WriteError> {
+    let written = tree.files().into_iter().map(|(path, _)| path);
+    let removed = old.iter().flat_map(|manifest| manifest.files.iter().map(|f| f.path.as_path()));
+    let mut last: Option<&Utf8Path> = None;
+    for path in written.chain(removed) {
+        for step in path.ancestors().take_while(|step| !step.as_str().is_empty()) {
+            if last.is_some_and(|last| last.starts_with(step)) {
+                break;
+            }
+            let full = folder.join(step);
+            if full.symlink_metadata().is_ok_and(|meta| meta.file_type().is_symlink()) {
+                return Err(WriteError::Link { path: full });
+            }
+        }
+        last = path.parent();
+    }
+    Ok(())
+}
+
+fn io_error(doing: &'static str, path: &Utf8Path) -> impl FnOnce(io::Error) -> WriteError {
+    let path = path.to_owned();
+    move |error| WriteError::Io { doing, path, error }
+}
+
+/// The bytes of a file; none if there is none.
+pub(crate) fn read(path: &Utf8Path) -> Result<Option<Vec<u8>>, WriteError> {
+    use std::io::Read;
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("reading", path)(error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_READ).read_to_end(&mut bytes).map_err(io_error("reading", path))?;
+    Ok(Some(bytes))
+}
+
+fn put(path: &Utf8Path, bytes: &[u8]) -> Result<(), WriteError> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(io_error("creating", parent))?;
+    }
+    std::fs::write(path, bytes).map_err(io_error("writing", path))
+}
+
+fn rename(from: &Utf8Path, to: &Utf8Path) -> Result<(), WriteError> {
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent).map_err(io_error("creating", parent))?;
+    }
+    std::fs::rename(from, to).map_err(io_error("writing", to))
+}
+
+/// Removes a file of ours and the folders that are empty then.
+fn remove(folder: &Utf8Path, path: &Utf8Path) -> Result<(), WriteError> {
+    let full = folder.join(path);
+    std::fs::remove_file(&full).map_err(io_error("removing", &full))?;
+    for parent in path.ancestors().skip(1).take_while(|parent| !parent.as_str().is_empty()) {
+        // A folder that holds something else stays.
+        if std::fs::remove_dir(folder.join(parent)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn remove_stage(stage: &Utf8Path) -> Result<(), WriteError> {
+    match std::fs::remove_dir_all(stage) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("removing", stage)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetc_targets::OutputFile;
+
+    fn tree(files: &[(&str, &str)]) -> OutputTree {
+        let mut tree = OutputTree::default();
+        for (path, text) in files {
+            tree.add(*path, OutputFile::one([], (*text).to_owned()));
+        }
+        tree
+    }
+
+    fn folder() -> (tempfile::TempDir, Utf8PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = Utf8PathBuf::try_from(dir.path().join("out")).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn stale_files_of_ours_go_and_files_of_others_stay() {
+        let (_dir, out) = folder();
+        write(&out, &tree(&[("a/x", "1\n"), ("a/y", "2\n"), ("b/z", "3\n")]), false).unwrap();
+        std::fs::write(out.join("a/site"), "mine").unwrap();
+        let written = write(&out, &tree(&[("a/x", "1\n"), ("c", "4\n")]), false).unwrap();
+        assert_eq!(written.changed, ["c"]);
+        assert_eq!(written.removed, ["a/y", "b/z"]);
+        assert_eq!(written.unchanged, 1);
+        assert!(out.join("a/site").is_file() && !out.join("a/y").exists());
+        assert!(!out.join("b").exists() && !out.join(STAGE).exists());
+    }
+
+    #[test]
+    fn files_that_were_edited_are_refused_without_force() {
+        let (_dir, out) = folder();
+        write(&out, &tree(&[("a", "1\n"), ("b", "1\n")]), false).unwrap();
+        std::fs::write(out.join("a"), "edited\n").unwrap();
+        let next = tree(&[("a", "2\n"), ("b", "2\n")]);
+        assert!(matches!(write(&out, &next, false), Err(WriteError::Edited { files }) if files == ["a"]));
+        assert_eq!(std::fs::read_to_string(out.join("b")).unwrap(), "1\n", "nothing was written");
+        write(&out, &next, true).unwrap();
+        assert_eq!(std::fs::read_to_string(out.join("a")).unwrap(), "2\n");
+    }
+
+    #[test]
+    fn a_file_edited_and_no_longer_written_is_refused_too() {
+        let (_dir, out) = folder();
+        write(&out, &tree(&[("a", "1\n"), ("b", "1\n")]), false).unwrap();
+        std::fs::write(out.join("b"), "edited\n").unwrap();
+        assert!(matches!(write(&out, &tree(&[("a", "1\n")]), false), Err(WriteError::Edited { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_not_ours_is_not_overwritten() {
+        let (_dir, out) = folder();
+        std::fs::create_dir_all(&out).unwrap();
+        std::fs::write(out.join("a"), "theirs").unwrap();
+        let ours = tree(&[("a", "1\n")]);
+        assert!(matches!(write(&out, &ours, false), Err(WriteError::NotOurs { .. })));
+        write(&out, &ours, true).unwrap();
+    }
+
+    #[test]
+    fn a_manifest_that_leads_out_of_the_folder_is_refused() {
+        let (_dir, out) = folder();
+        std::fs::create_dir_all(&out).unwrap();
+        for path in ["../x", "/etc/x", "a/../../x", ""] {
+            let manifest = Manifest {
+                schema: MANIFEST_SCHEMA.into(),
+                compiler: String::new(),
+                intent: String::new(),
+                files: vec![ManifestFile { path: path.into(), sha256: None }],
+            };
+            std::fs::write(out.join(MANIFEST), json::pretty(&manifest)).unwrap();
+            let result = write(&out, &tree(&[("a", "1\n")]), true);
+            assert!(matches!(result, Err(WriteError::Manifest { .. })), "{path}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn nothing_is_written_through_a_link() {
+        let (dir, out) = folder();
+        std::fs::create_dir_all(&out).unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, out.join("a")).unwrap();
+        let result = write(&out, &tree(&[("a/x", "1\n")]), true);
+        assert!(matches!(result, Err(WriteError::Link { .. })));
+        assert!(!elsewhere.join("x").exists());
+    }
+
+    #[test]
+    fn an_unchanged_tree_is_not_stale_and_keeps_its_times() {
+        let (_dir, out) = folder();
+        let ours = tree(&[("a", "1\n"), ("fleet/intent/sources.jsonl", "{}\n")]);
+        assert!(!stale(&out, &ours).unwrap().changed.is_empty());
+        write(&out, &ours, false).unwrap();
+        let time = |path: &str| out.join(path).metadata().unwrap().modified().unwrap();
+        let before = (time("a"), time(MANIFEST));
+        assert_eq!(stale(&out, &ours).unwrap(), Written { unchanged: 2, ..Written::default() });
+        write(&out, &ours, false).unwrap();
+        assert_eq!((time("a"), time(MANIFEST)), before);
+    }
+}

@@ -1,0 +1,651 @@
+//! The typed difference of two Intents.
+//!
+//! Every struct is taken apart without `..`: a new field does not compile here until it has a change.
+
+use std::fmt::Display;
+use std::hash::Hash;
+
+use fleetc_schema::ItemPath;
+use fleetc_schema::intent::{
+    Cluster, Exception, Exporter, Fleet, Intent, Kubernetes, MigLayout, Monitoring, NodePolicy,
+    Partition, Pool, Quota, Rack, Scheduler, Sharing, Slurm, Team, Workload,
+};
+use fleetc_schema::name::{ClusterName, PartitionName, PoolName, TeamName};
+use fleetc_schema::plan::{Change, ChangeKind, Presence};
+use indexmap::IndexMap;
+
+/// Every change from `old` to `new`, in the order of the Intent.
+pub fn changes(old: &Intent, new: &Intent) -> Vec<Change> {
+    let mut found = Found(Vec::new());
+    // Classes are computed from the rest: what changed in them changed there.
+    let Intent { fleet, clusters, racks, pools, classes: _, policies, teams, workloads, monitoring } =
+        new;
+    found.fleet(&old.fleet, fleet);
+    found.clusters(&old.clusters, clusters);
+    found.racks(&old.racks, racks);
+    found.pools(&old.pools, pools);
+    found.policies(&old.policies, policies);
+    found.teams(&old.teams, teams);
+    found.workloads(&old.workloads, workloads);
+    found.monitoring(old.monitoring.as_ref(), monitoring.as_ref());
+    found.0
+}
+
+/// The changes so far.
+struct Found(Vec<Change>);
+
+/// An item with its sides: at least one is there.
+enum Side<'a, T> {
+    Removed(&'a T),
+    Added(&'a T),
+    Both(&'a T, &'a T),
+}
+
+/// Items of both sides: those of the new side in its order, then those that are gone.
+fn sides<'a, K: Hash + Eq, T>(
+    old: &'a IndexMap<K, T>,
+    new: &'a IndexMap<K, T>,
+) -> Vec<(&'a K, Side<'a, T>)> {
+    let mut all: Vec<(&K, Side<'_, T>)> = new
+        .iter()
+        .map(|(name, after)| match old.get(name) {
+            Some(before) => (name, Side::Both(before, after)),
+            None => (name, Side::Added(after)),
+        })
+        .collect();
+    let gone = old.iter().filter(|(name, _)| !new.contains_key(*name));
+    all.extend(gone.map(|(name, before)| (name, Side::Removed(before))));
+    all
+}
+
+fn words<T: Display>(value: Option<&T>) -> Option<String> {
+    value.map(ToString::to_string)
+}
+
+fn yes_no(value: Option<bool>) -> Option<String> {
+    value.map(|value| if value { "on" } else { "off" }.to_owned())
+}
+
+fn joined<T: Display>(values: &[T]) -> String {
+    let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
+    texts.join(", ")
+}
+
+impl Found {
+    /// Adds a change if the two sides differ.
+    fn value(
+        &mut self,
+        kind: impl FnOnce() -> ChangeKind,
+        path: impl FnOnce() -> ItemPath,
+        what: &str,
+        old: Option<String>,
+        new: Option<String>,
+    ) {
+        if old != new {
+            self.0.push(Change { kind: kind(), path: path(), what: what.to_owned(), old, new });
+        }
+    }
+
+    fn presence(&mut self, kind: ChangeKind, path: ItemPath, what: String, presence: Presence) {
+        let (old, new) = match presence {
+            Presence::Added => (None, Some("new".to_owned())),
+            Presence::Removed => (Some("there".to_owned()), None),
+        };
+        self.0.push(Change { kind, path, what, old, new });
+    }
+
+    fn fleet(&mut self, old: &Fleet, new: &Fleet) {
+        let Fleet { name, as_of, label_prefix } = new;
+        let path = || ItemPath::item("fleet", name);
+        self.value(|| ChangeKind::FleetName, path, "name", words(Some(&old.name)), words(Some(name)));
+        self.value(
+            || ChangeKind::AsOf,
+            || path().child("as-of"),
+            "date of comparison",
+            words(old.as_of.as_ref()),
+            words(as_of.as_ref()),
+        );
+        self.value(
+            || ChangeKind::LabelPrefix,
+            || path().child("label-prefix"),
+            "prefix of node labels",
+            words(Some(&old.label_prefix)),
+            words(Some(label_prefix)),
+        );
+    }
+
+    fn clusters(
+        &mut self,
+        old: &IndexMap<ClusterName, Cluster>,
+        new: &IndexMap<ClusterName, Cluster>,
+    ) {
+        for (name, side) in sides(old, new) {
+            let path = ItemPath::item("cluster", name);
+            let mut presence = |presence| {
+                let kind = ChangeKind::Cluster(name.clone(), presence);
+                self.presence(kind, path.clone(), "cluster".to_owned(), presence);
+            };
+            match side {
+                Side::Added(_) => presence(Presence::Added),
+                Side::Removed(_) => presence(Presence::Removed),
+                Side::Both(before, after) => {
+                    let Cluster { name: _, scheduler } = after;
+                    match (&before.scheduler, scheduler) {
+                        (Scheduler::Slurm(before), Scheduler::Slurm(after)) => {
+                            self.slurm(name, &path.child("slurm"), before, after);
+                        }
+                        (Scheduler::Kubernetes(before), Scheduler::Kubernetes(after)) => {
+                            self.kubernetes(name, &path.child("kubernetes"), before, after);
+                        }
+                        (Scheduler::Slurm(_), Scheduler::Kubernetes(_))
+                        | (Scheduler::Kubernetes(_), Scheduler::Slurm(_)) => {
+                            presence(Presence::Removed);
+                            presence(Presence::Added);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn slurm(&mut self, cluster: &ClusterName, path: &ItemPath, old: &Slurm, new: &Slurm) {
+        let Slurm { version, controllers, database, autodetect, driver, partitions } = new;
+        let c = || cluster.clone();
+        let at = |key: &'static str| move || path.child(key);
+        self.value(
+            || ChangeKind::SchedulerVersion(c()),
+            || path.clone(),
+            "Slurm",
+            words(Some(&old.version)),
+            words(Some(version)),
+        );
+        self.value(
+            || ChangeKind::Controllers(c()),
+            at("controllers"),
+            "controllers",
+            words(Some(&old.controllers)),
+            words(Some(controllers)),
+        );
+        self.value(
+            || ChangeKind::Database(c()),
+            at("database"),
+            "database",
+            words(old.database.as_ref()),
+            words(database.as_ref()),
+        );
+        self.value(
+            || ChangeKind::AutoDetect(c()),
+            at("gres"),
+            "AutoDetect",
+            words(Some(&old.autodetect)),
+            words(Some(autodetect)),
+        );
+        self.driver(cluster, path, &old.driver, driver);
+        for (name, side) in sides(&old.partitions, partitions) {
+            let path = path.keyed("partition", [name]);
+            match side {
+                Side::Both(before, after) => self.partition(cluster, name, &path, before, after),
+                Side::Added(_) => self.partition_presence(cluster, name, path, Presence::Added),
+                Side::Removed(_) => self.partition_presence(cluster, name, path, Presence::Removed),
+            }
+        }
+    }
+
+    fn partition_presence(
+        &mut self,
+        cluster: &ClusterName,
+        name: &PartitionName,
+        path: ItemPath,
+        presence: Presence,
+    ) {
+        let kind = ChangeKind::Partition(cluster.clone(), name.clone(), presence);
+        self.presence(kind, path, format!("partition {name}"), presence);
+    }
+
+    fn partition(
+        &mut self,
+        cluster: &ClusterName,
+        name: &PartitionName,
+        path: &ItemPath,
+        old: &Partition,
+        new: &Partition,
+    ) {
+        let Partition { pools, max_time, default_time, default } = new;
+        let settings = || ChangeKind::PartitionSettings(cluster.clone(), name.clone());
+        self.value(
+            || ChangeKind::PartitionPools(cluster.clone(), name.clone()),
+            || path.child("pools"),
+            "pools of the partition",
+            Some(joined(&old.pools)),
+            Some(joined(pools)),
+        );
+        self.value(
+            settings,
+            || path.child("max-time"),
+            "MaxTime",
+            words(old.max_time.as_ref()),
+            words(max_time.as_ref()),
+        );
+        self.value(
+            settings,
+            || path.child("default-time"),
+            "DefaultTime",
+            words(old.default_time.as_ref()),
+            words(default_time.as_ref()),
+        );
+        self.value(
+            settings,
+            || path.child("default"),
+            "default partition",
+            yes_no(Some(old.default)),
+            yes_no(Some(*default)),
+        );
+    }
+
+    fn driver(
+        &mut self,
+        cluster: &ClusterName,
+        path: &ItemPath,
+        old: &fleetc_schema::intent::Driver,
+        new: &fleetc_schema::intent::Driver,
+    ) {
+        let fleetc_schema::intent::Driver { version, owner } = new;
+        self.value(
+            || ChangeKind::Driver(cluster.clone()),
+            || path.child("driver"),
+            "NVIDIA driver",
+            Some(format!("{} ({})", old.version, old.owner)),
+            Some(format!("{version} ({owner})")),
+        );
+    }
+
+    fn kubernetes(
+        &mut self,
+        cluster: &ClusterName,
+        path: &ItemPath,
+        old: &Kubernetes,
+        new: &Kubernetes,
+    ) {
+        let Kubernetes { version, distribution, gpu_operator, driver, queue } = new;
+        let c = || cluster.clone();
+        let at = |key: &'static str| move || path.child(key);
+        let operator = |operator: &fleetc_schema::intent::GpuOperator| {
+            let fleetc_schema::intent::GpuOperator { version, namespace } = operator;
+            format!("{version} in {namespace}")
+        };
+        self.value(
+            || ChangeKind::SchedulerVersion(c()),
+            || path.clone(),
+            "Kubernetes",
+            words(Some(&old.version)),
+            words(Some(version)),
+        );
+        self.value(
+            || ChangeKind::Distribution(c()),
+            at("distribution"),
+            "distribution",
+            words(Some(&old.distribution)),
+            words(Some(distribution)),
+        );
+        self.value(
+            || ChangeKind::GpuOperator(c()),
+            at("gpu-operator"),
+            "GPU Operator",
+            old.gpu_operator.as_ref().map(operator),
+            gpu_operator.as_ref().map(operator),
+        );
+        self.driver(cluster, path, &old.driver, driver);
+        self.value(
+            || ChangeKind::Queue(c()),
+            at("queue"),
+            "queue",
+            words(Some(&old.queue)),
+            words(Some(queue)),
+        );
+    }
+
+    fn racks(
+        &mut self,
+        old: &IndexMap<fleetc_schema::name::RackName, Rack>,
+        new: &IndexMap<fleetc_schema::name::RackName, Rack>,
+    ) {
+        for (name, side) in sides(old, new) {
+            let nodes = |rack: &Rack| {
+                let Rack { nodes } = rack;
+                nodes.to_string()
+            };
+            let (before, after) = match side {
+                Side::Added(after) => (None, Some(nodes(after))),
+                Side::Removed(before) => (Some(nodes(before)), None),
+                Side::Both(before, after) => (Some(nodes(before)), Some(nodes(after))),
+            };
+            let path = || ItemPath::item("rack", name).child("nodes");
+            self.value(|| ChangeKind::Rack, path, "nodes of the rack", before, after);
+        }
+    }
+
+    fn pools(&mut self, old: &IndexMap<PoolName, Pool>, new: &IndexMap<PoolName, Pool>) {
+        for (name, side) in sides(old, new) {
+            let path = ItemPath::item("pool", name);
+            let mut presence = |presence, nodes: u64| {
+                let kind = ChangeKind::Pool(name.clone(), presence);
+                self.presence(kind, path.clone(), format!("pool of {nodes} nodes"), presence);
+            };
+            match side {
+                Side::Added(pool) => presence(Presence::Added, pool.nodes.len()),
+                Side::Removed(pool) => presence(Presence::Removed, pool.nodes.len()),
+                Side::Both(before, after) => self.pool(name, &path, before, after),
+            }
+        }
+    }
+
+    fn pool(&mut self, name: &PoolName, path: &ItemPath, old: &Pool, new: &Pool) {
+        let Pool { system, nodes, parts, sharing, exceptions, max_unavailable } = new;
+        let p = || name.clone();
+        self.value(
+            || ChangeKind::System(p()),
+            || path.child("system"),
+            "system",
+            words(Some(&old.system)),
+            words(Some(system)),
+        );
+        let owners = |pool: &Pool| {
+            let parts: Vec<String> =
+                pool.parts.iter().map(|(owner, nodes)| format!("{owner}: {nodes}")).collect();
+            parts.join("; ")
+        };
+        let moved = old.nodes != *nodes || old.parts != *parts;
+        if moved {
+            self.0.push(Change {
+                kind: ChangeKind::Nodes(p()),
+                path: path.child(if old.nodes == *nodes { "split" } else { "nodes" }),
+                what: "nodes and owners".to_owned(),
+                old: Some(owners(old)),
+                new: Some(owners(new)),
+            });
+        }
+        self.sharing(name, &path.child("sharing"), &old.sharing, sharing);
+        self.exceptions(name, path, &old.exceptions, exceptions);
+        self.value(
+            || ChangeKind::MaxUnavailable(p()),
+            || path.child("max-unavailable"),
+            "nodes out of service at once",
+            words(old.max_unavailable.as_ref()),
+            words(max_unavailable.as_ref()),
+        );
+    }
+
+    fn sharing(&mut self, name: &PoolName, path: &ItemPath, old: &Sharing, new: &Sharing) {
+        let p = || name.clone();
+        match (old, new) {
+            (Sharing::Whole, Sharing::Whole) => {}
+            (
+                Sharing::Mig { strategy: old_strategy, layouts: old_layouts },
+                Sharing::Mig { strategy, layouts },
+            ) => {
+                self.value(
+                    || ChangeKind::MigStrategy(p()),
+                    || path.child("strategy"),
+                    "MIG strategy",
+                    words(Some(old_strategy)),
+                    words(Some(strategy)),
+                );
+                self.layouts(name, path, old_layouts, layouts);
+            }
+            (Sharing::Mps { replicas: before }, Sharing::Mps { replicas: after })
+            | (Sharing::TimeSlicing { replicas: before }, Sharing::TimeSlicing { replicas: after }) => {
+                self.value(
+                    || ChangeKind::Replicas(p()),
+                    || path.child("replicas"),
+                    "clients of a GPU",
+                    words(Some(before)),
+                    words(Some(after)),
+                );
+            }
+            (
+                Sharing::Whole | Sharing::Mig { .. } | Sharing::Mps { .. } | Sharing::TimeSlicing { .. },
+                _,
+            ) => self.value(
+                || ChangeKind::SharingMode(p()),
+                || path.clone(),
+                "sharing",
+                Some(old.mode().to_owned()),
+                Some(new.mode().to_owned()),
+            ),
+        }
+    }
+
+    /// Layouts by their GPUs; if the sets of GPUs differ, each side as a whole.
+    fn layouts(&mut self, name: &PoolName, path: &ItemPath, old: &[MigLayout], new: &[MigLayout]) {
+        let slices = |layout: &MigLayout| {
+            let MigLayout { gpus: _, slices } = layout;
+            let parts: Vec<String> = slices
+                .iter()
+                .map(|slice| {
+                    let fleetc_schema::intent::Slice { profile, count } = slice;
+                    format!("{count} × {profile}")
+                })
+                .collect();
+            match parts.is_empty() {
+                true => "no instance".to_owned(),
+                false => parts.join(" + "),
+            }
+        };
+        let same_gpus = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.gpus == b.gpus);
+        if same_gpus {
+            for (before, after) in old.iter().zip(new) {
+                self.value(
+                    || ChangeKind::MigLayout(name.clone()),
+                    || path.keyed("gpus", [&after.gpus]),
+                    &format!("MIG layout of GPUs {}", after.gpus),
+                    Some(slices(before)),
+                    Some(slices(after)),
+                );
+            }
+            return;
+        }
+        let all = |layouts: &[MigLayout]| {
+            let parts: Vec<String> =
+                layouts.iter().map(|l| format!("GPUs {}: {}", l.gpus, slices(l))).collect();
+            parts.join("; ")
+        };
+        self.value(
+            || ChangeKind::MigLayout(name.clone()),
+            || path.clone(),
+            "MIG layouts",
+            Some(all(old)),
+            Some(all(new)),
+        );
+    }
+
+    fn exceptions(
+        &mut self,
+        name: &PoolName,
+        path: &ItemPath,
+        old: &[Exception],
+        new: &[Exception],
+    ) {
+        let missing = |exceptions: &[Exception]| {
+            let parts: Vec<String> = exceptions
+                .iter()
+                .filter(|exception| !exception.missing.is_empty())
+                .map(|exception| {
+                    let Exception { nodes, missing, reason: _, path: _ } = exception;
+                    format!("{nodes} without GPU {missing}")
+                })
+                .collect();
+            match parts.is_empty() {
+                true => "none".to_owned(),
+                false => parts.join("; "),
+            }
+        };
+        let (before, after) = (missing(old), missing(new));
+        let place = || new.first().or(old.first()).map_or_else(|| path.clone(), |e| e.path.clone());
+        if before == after && old != new {
+            self.0.push(Change {
+                kind: ChangeKind::ExceptionReason(name.clone()),
+                path: place(),
+                what: "wording of an exception".to_owned(),
+                old: None,
+                new: None,
+            });
+        }
+        self.value(
+            || ChangeKind::Missing(name.clone()),
+            place,
+            "GPUs that are gone",
+            Some(before),
+            Some(after),
+        );
+    }
+
+    fn policies(
+        &mut self,
+        old: &IndexMap<fleetc_schema::name::PolicyName, NodePolicy>,
+        new: &IndexMap<fleetc_schema::name::PolicyName, NodePolicy>,
+    ) {
+        for (name, side) in sides(old, new) {
+            let path = || ItemPath::item("node-policy", name);
+            let (before, after) = match side {
+                Side::Added(after) => (None, Some(policy_words(after))),
+                Side::Removed(before) => (Some(policy_words(before)), None),
+                Side::Both(before, after) => (Some(policy_words(before)), Some(policy_words(after))),
+            };
+            self.value(|| ChangeKind::Policy, path, "node policy", before, after);
+        }
+    }
+
+    fn teams(&mut self, old: &IndexMap<TeamName, Team>, new: &IndexMap<TeamName, Team>) {
+        for (name, side) in sides(old, new) {
+            let path = ItemPath::item("team", name);
+            let mut presence = |presence| {
+                let kind = ChangeKind::Team(name.clone(), presence);
+                self.presence(kind, path.clone(), "team".to_owned(), presence);
+            };
+            let (before, after): (&[Quota], &[Quota]) = match side {
+                Side::Added(team) => {
+                    presence(Presence::Added);
+                    (&[], &team.quotas)
+                }
+                Side::Removed(team) => {
+                    presence(Presence::Removed);
+                    (&team.quotas, &[])
+                }
+                Side::Both(before, after) => {
+                    let Team { namespace, quotas } = after;
+                    self.value(
+                        || ChangeKind::Namespace(name.clone()),
+                        || path.child("namespace"),
+                        "namespace",
+                        words(Some(&before.namespace)),
+                        words(Some(namespace)),
+                    );
+                    (&before.quotas, quotas)
+                }
+            };
+            self.quotas(name, before, after);
+        }
+    }
+
+    fn quotas(&mut self, team: &TeamName, old: &[Quota], new: &[Quota]) {
+        let same = |a: &Quota, b: &Quota| {
+            a.pool == b.pool && a.cluster == b.cluster && a.resource == b.resource
+        };
+        let amount = |quota: &Quota| {
+            let Quota { pool: _, cluster: _, resource: _, guaranteed, limit, path: _ } = quota;
+            match limit {
+                Some(limit) => format!("{guaranteed}, at most {limit}"),
+                None => guaranteed.to_string(),
+            }
+        };
+        let gone = old.iter().filter(|quota| !new.iter().any(|other| same(quota, other)));
+        for quota in new.iter().chain(gone) {
+            let find = |side: &[Quota]| side.iter().find(|other| same(quota, other)).map(amount);
+            let kind =
+                || ChangeKind::Quota(team.clone(), quota.pool.clone(), quota.cluster.clone());
+            let what = format!("guarantee of {} in {} ({})", quota.resource, quota.pool, quota.cluster);
+            self.value(kind, || quota.path.clone(), &what, find(old), find(new));
+        }
+    }
+
+    fn workloads(
+        &mut self,
+        old: &IndexMap<fleetc_schema::name::WorkloadName, Workload>,
+        new: &IndexMap<fleetc_schema::name::WorkloadName, Workload>,
+    ) {
+        for (name, side) in sides(old, new) {
+            let path = || ItemPath::item("workload", name);
+            let (before, after) = match side {
+                Side::Added(after) => (None, Some(workload_words(after))),
+                Side::Removed(before) => (Some(workload_words(before)), None),
+                Side::Both(before, after) => {
+                    (Some(workload_words(before)), Some(workload_words(after)))
+                }
+            };
+            self.value(|| ChangeKind::Workload, path, "workload", before, after);
+        }
+    }
+
+    fn monitoring(&mut self, old: Option<&Monitoring>, new: Option<&Monitoring>) {
+        let exporter = |monitoring: &Monitoring| {
+            let Monitoring { exporter: Exporter { kind, version } } = monitoring;
+            format!("{kind} {version}")
+        };
+        let path = || ItemPath::default().child("monitoring").child("exporter");
+        self.value(|| ChangeKind::Exporter, path, "exporter", old.map(exporter), new.map(exporter));
+    }
+}
+
+fn policy_words(policy: &NodePolicy) -> String {
+    let NodePolicy {
+        pools,
+        driver,
+        ecc,
+        persistence,
+        power_limit,
+        pcie_gen,
+        pcie_width,
+        nvlinks,
+    } = policy;
+    let parts = [
+        (!pools.is_empty()).then(|| format!("pools {}", joined(pools))),
+        driver.as_ref().map(|driver| format!("driver {driver}")),
+        yes_no(*ecc).map(|ecc| format!("ecc {ecc}")),
+        yes_no(*persistence).map(|persistence| format!("persistence {persistence}")),
+        power_limit.map(|limit| format!("power limit {limit}")),
+        pcie_gen.map(|generation| format!("PCIe gen {generation}")),
+        pcie_width.map(|width| format!("PCIe x{width}")),
+        nvlinks.map(|links| format!("{links} NVLinks")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn workload_words(workload: &Workload) -> String {
+    let Workload {
+        team,
+        pool,
+        cluster,
+        kind,
+        slice,
+        gpus,
+        parallel,
+        replicas,
+        memory,
+        isolation,
+    } = workload;
+    let parts = [
+        Some(format!("{kind} of {team} in {pool} ({cluster})")),
+        slice.as_ref().map(|slice| format!("slice {slice}")),
+        Some(format!("{gpus} GPUs")),
+        parallel.map(|p| {
+            format!("{} × {} × {} × {}", p.tensor, p.pipeline, p.context, p.data)
+        }),
+        Some(match replicas.min == replicas.max {
+            true => format!("{} replicas", replicas.min),
+            false => format!("{} to {} replicas", replicas.min, replicas.max),
+        }),
+        memory.map(|memory| memory.to_string()),
+        isolation.map(|isolation| isolation.to_string()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}

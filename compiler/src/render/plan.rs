@@ -1,0 +1,238 @@
+//! A plan as text and as JSON (`fleetc/plan/v1`), and the text diffs behind it.
+
+use fleetc_schema::plan::Disruption;
+use fleetc_targets::OutputTree;
+use fleetc_targets::write::json;
+use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
+
+use super::plural;
+use crate::plan::{ClusterEffect, Plan, Step};
+
+/// The schema tag of the document.
+pub const SCHEMA: &str = "fleetc/plan/v1";
+
+/// How much of the text diffs is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    /// Documents of the Intent as one line each, other files in full.
+    Folded,
+    /// Every file in full.
+    Full,
+}
+
+/// The difference of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileDiff {
+    /// Path in the output tree.
+    pub path: String,
+    /// Lines that are new.
+    pub added: usize,
+    /// Lines that are gone.
+    pub removed: usize,
+    #[serde(skip)]
+    unified: String,
+}
+
+/// The differences of two trees, by path.
+pub fn file_diffs(old: &OutputTree, new: &OutputTree) -> Vec<FileDiff> {
+    let text = |tree: &OutputTree, path: &str| tree.get(path).map(|file| file.text());
+    let mut paths: Vec<&str> =
+        old.files().into_iter().chain(new.files()).map(|(path, _)| path.as_str()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut diffs = Vec::new();
+    for path in paths {
+        let (before, after) = (text(old, path), text(new, path));
+        if before == after {
+            continue;
+        }
+        let name = |side: &str, there: bool| match there {
+            true => format!("{side}/{path}"),
+            false => "/dev/null".to_owned(),
+        };
+        let names = (name("old", before.is_some()), name("new", after.is_some()));
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        let diff = TextDiff::from_lines(&before, &after);
+        let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+        diffs.push(FileDiff {
+            path: path.to_owned(),
+            added: count(ChangeTag::Insert),
+            removed: count(ChangeTag::Delete),
+            unified: diff.unified_diff().context_radius(2).header(&names.0, &names.1).to_string(),
+        });
+    }
+    diffs
+}
+
+/// Renders a plan: what it does to the fleet first, then the text.
+pub fn text(fleet: &str, plan: &Plan, diffs: &[FileDiff], texts: Texts) -> String {
+    if plan.is_empty() && diffs.is_empty() {
+        return format!("{fleet}: no change\n");
+    }
+    let mut text = format!("{fleet}: {}\n", headline(plan));
+    for step in &plan.steps {
+        text.push('\n');
+        text.push_str(&self::step(step));
+    }
+    text.push('\n');
+    text.push_str(&files(diffs, texts));
+    text
+}
+
+/// `5 changes · 8 nodes drain: mig[01-04]`.
+fn headline(plan: &Plan) -> String {
+    let mut parts = vec![plural(plan.steps.len() as u64, "change")];
+    for disruption in [Disruption::Drain, Disruption::GpuReset, Disruption::Reboot] {
+        let effects = plan.steps.iter().flat_map(|step| &step.effects);
+        let nodes = effects
+            .filter(|effect| effect.disruption == disruption)
+            .fold(fleetc_schema::Hostlist::default(), |all, effect| all.union(&effect.nodes));
+        if !nodes.is_empty() {
+            let verb = match disruption {
+                Disruption::GpuReset => "reset GPUs",
+                Disruption::Reboot => "reboot",
+                _ => "drain",
+            };
+            let verb = match (nodes.len(), verb) {
+                (1, "reset GPUs") => "resets GPUs",
+                (1, "reboot") => "reboots",
+                (1, _) => "drains",
+                (_, verb) => verb,
+            };
+            parts.push(format!("{} {verb}: {nodes}", plural(nodes.len(), "node")));
+        }
+    }
+    if plan.disruption() < Disruption::Drain {
+        parts.push("no node drains".to_owned());
+    }
+    parts.join(" · ")
+}
+
+fn step(step: &Step) -> String {
+    let change = &step.change;
+    let values = match (&change.old, &change.new) {
+        (Some(old), Some(new)) => format!(": {old} → {new}"),
+        (None, Some(new)) if new == "new" => ": added".to_owned(),
+        (None, Some(new)) => format!(": none → {new}"),
+        (Some(old), None) if old == "there" => ": removed".to_owned(),
+        (Some(old), None) => format!(": {old} → none"),
+        (None, None) => String::new(),
+    };
+    let mut text = format!("  {}  {}{values}\n", change.path, change.what);
+    if step.effects.is_empty() {
+        text.push_str("    none\n");
+    }
+    for effect in &step.effects {
+        text.push_str(&format!("    {}\n", self::effect(effect)));
+    }
+    text
+}
+
+fn effect(effect: &ClusterEffect) -> String {
+    let place = match effect.cluster.as_str() {
+        "" => "fleet".to_owned(),
+        cluster => format!("{cluster} ({})", effect.scheduler),
+    };
+    let nodes = match effect.nodes.is_empty() {
+        true => String::new(),
+        false => format!(" {}: {}", plural(effect.nodes.len(), "node"), effect.nodes),
+    };
+    let reasons: Vec<String> =
+        effect.reasons.iter().map(|(target, what)| format!("{target}: {what}")).collect();
+    let recreate = if effect.recreate { " + recreate" } else { "" };
+    let disruption = effect.disruption;
+    format!("{disruption}{recreate}  {place}{nodes}\n      {}", reasons.join("\n      "))
+}
+
+fn files(diffs: &[FileDiff], texts: Texts) -> String {
+    let added: usize = diffs.iter().map(|diff| diff.added).sum();
+    let removed: usize = diffs.iter().map(|diff| diff.removed).sum();
+    let count = plural(diffs.len() as u64, "file");
+    let mut text = format!("text: {count}, +{added} −{removed}\n");
+    let folded = |diff: &&FileDiff| texts == Texts::Folded && diff.path.contains("/intent/");
+    for diff in diffs.iter().filter(folded) {
+        text.push_str(&format!("  {}  +{} −{} (folded)\n", diff.path, diff.added, diff.removed));
+    }
+    for diff in diffs.iter().filter(|diff| !folded(diff)) {
+        text.push('\n');
+        text.push_str(&diff.unified);
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'a str,
+    fleet: &'a str,
+    disruption: Disruption,
+    nodes: String,
+    changes: Vec<JsonStep<'a>>,
+    files: &'a [FileDiff],
+}
+
+#[derive(Serialize)]
+struct JsonStep<'a> {
+    item: &'a str,
+    what: &'a str,
+    old: Option<&'a str>,
+    new: Option<&'a str>,
+    disruption: Disruption,
+    effects: Vec<JsonEffect<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonEffect<'a> {
+    cluster: &'a str,
+    scheduler: &'a str,
+    disruption: Disruption,
+    recreate: bool,
+    nodes: String,
+    node_count: u64,
+    reasons: Vec<JsonReason<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonReason<'a> {
+    target: &'a str,
+    what: &'a str,
+}
+
+/// Renders a plan as JSON.
+pub fn document(fleet: &str, plan: &Plan, diffs: &[FileDiff]) -> String {
+    json::pretty(&Document {
+        schema: SCHEMA,
+        fleet,
+        disruption: plan.disruption(),
+        nodes: plan.disturbed_nodes().to_string(),
+        changes: plan.steps.iter().map(json_step).collect(),
+        files: diffs,
+    })
+}
+
+fn json_step(step: &Step) -> JsonStep<'_> {
+    JsonStep {
+        item: step.change.path.as_str(),
+        what: &step.change.what,
+        old: step.change.old.as_deref(),
+        new: step.change.new.as_deref(),
+        disruption: step.disruption,
+        effects: step
+            .effects
+            .iter()
+            .map(|effect| JsonEffect {
+                cluster: &effect.cluster,
+                scheduler: effect.scheduler,
+                disruption: effect.disruption,
+                recreate: effect.recreate,
+                nodes: effect.nodes.to_string(),
+                node_count: effect.nodes.len(),
+                reasons: effect
+                    .reasons
+                    .iter()
+                    .map(|(target, what)| JsonReason { target, what })
+                    .collect(),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,202 @@
+//! The spec's files: finding them, reading them, and turning bytes into lines and columns.
+
+use std::io;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use fleetc_schema::diag::Span;
+
+use crate::files::Files;
+
+/// Files that were read, in order; a [`Span`] names one by its number.
+#[derive(Debug, Clone, Default)]
+pub struct Sources(Vec<Source>);
+
+/// One file.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Path relative to the root.
+    pub path: Utf8PathBuf,
+    /// Its text.
+    pub text: String,
+    line_starts: Vec<usize>,
+}
+
+/// A position for people: both from 1, the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+}
+
+impl Sources {
+    /// Adds a file and returns its number.
+    pub fn add(&mut self, path: Utf8PathBuf, text: String) -> u32 {
+        let line_starts = std::iter::once(0)
+            .chain(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1))
+            .collect();
+        self.0.push(Source { path, text, line_starts });
+        u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// The file of a span.
+    pub fn of(&self, span: Span) -> Option<&Source> {
+        usize::try_from(span.file).ok().and_then(|file| self.0.get(file))
+    }
+
+    /// The text of a span.
+    pub fn text(&self, span: Span) -> &str {
+        let range = span.start as usize..span.end as usize;
+        self.of(span).and_then(|source| source.text.get(range)).unwrap_or_default()
+    }
+}
+
+impl Source {
+    /// The position of a byte.
+    pub fn position(&self, byte: u32) -> Position {
+        let byte = (byte as usize).min(self.text.len());
+        let line = self.line_starts.partition_point(|start| *start <= byte).max(1);
+        let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
+        let before = self.text.get(start..byte).unwrap_or_default();
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Position { line: number(line), column: number(before.chars().count() + 1) }
+    }
+}
+
+/// The form of a spec file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// KDL 2.
+    Kdl,
+    /// YAML.
+    Yaml,
+}
+
+/// Why a spec cannot be read at all: the world is wrong, not the spec.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Neither a file nor a folder with `fleet.kdl` or `fleet.yaml`.
+    #[error("{path}: no such spec: neither a file nor a folder with fleet.kdl or fleet.yaml")]
+    NoSpec {
+        /// The path as asked for.
+        path: Utf8PathBuf,
+    },
+    /// A folder with both forms.
+    #[error("{path} holds fleet.kdl and fleet.yaml: name the file, or keep the twin in {path}/yaml/")]
+    BothForms {
+        /// The folder.
+        path: Utf8PathBuf,
+    },
+    /// A file whose name says neither KDL nor YAML.
+    #[error("{path}: a spec ends in .kdl, .yaml or .yml")]
+    UnknownForm {
+        /// The file.
+        path: Utf8PathBuf,
+    },
+    /// A path that leaves the root.
+    #[error("{path} is outside the root: a spec reads nothing above it (see --root)")]
+    OutsideRoot {
+        /// The path as asked for.
+        path: Utf8PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("reading {path}: {error}")]
+    Io {
+        /// The file.
+        path: Utf8PathBuf,
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// The file is not UTF-8.
+    #[error("reading {path}: not UTF-8 at byte {at}")]
+    NotUtf8 {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The first byte that is wrong.
+        at: usize,
+    },
+}
+
+/// Finds the entry file of a spec: `path` is relative to the root, a file or a folder.
+///
+/// # Errors
+/// There is none, or it is not clear which.
+pub fn entry_file(files: &dyn Files, path: &Utf8Path) -> Result<(Utf8PathBuf, Form), ReadError> {
+    let path = normalise(path)?;
+    let form = |file: &Utf8Path| match file.extension() {
+        Some("kdl") => Some(Form::Kdl),
+        Some("yaml" | "yml") => Some(Form::Yaml),
+        _ => None,
+    };
+    if files.has(&path) {
+        return match form(&path) {
+            Some(form) => Ok((path, form)),
+            None => Err(ReadError::UnknownForm { path }),
+        };
+    }
+    let (kdl, yaml) = (path.join("fleet.kdl"), path.join("fleet.yaml"));
+    match (files.has(&kdl), files.has(&yaml)) {
+        (true, false) => Ok((kdl, Form::Kdl)),
+        (false, true) => Ok((yaml, Form::Yaml)),
+        (true, true) => Err(ReadError::BothForms { path }),
+        (false, false) => Err(ReadError::NoSpec { path }),
+    }
+}
+
+/// Reads a file as UTF-8, without a byte order mark.
+///
+/// # Errors
+/// It cannot be read or is not UTF-8.
+pub fn read_text(files: &dyn Files, path: &Utf8Path) -> Result<String, ReadError> {
+    let bytes = files.read(path).map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
+    let text = String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 {
+        path: path.to_owned(),
+        at: error.utf8_error().valid_up_to(),
+    })?;
+    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+}
+
+/// Resolves `.` and `..` by text alone.
+fn normalise(path: &Utf8Path) -> Result<Utf8PathBuf, ReadError> {
+    let outside = || ReadError::OutsideRoot { path: path.to_owned() };
+    let mut clean = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::Normal(part) => clean.push(part),
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir if clean.pop() => {}
+            _ => return Err(outside()),
+        }
+    }
+    Ok(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Memory;
+
+    #[test]
+    fn positions_count_characters_from_one() {
+        let mut sources = Sources::default();
+        let file = sources.add("a.kdl".into(), "é x\ny".into());
+        let source = sources.of(Span { file, start: 0, end: 0 }).unwrap();
+        assert_eq!(source.position(3), Position { line: 1, column: 3 });
+        assert_eq!(source.position(5), Position { line: 2, column: 1 });
+        assert_eq!(source.position(99), Position { line: 2, column: 2 });
+    }
+
+    #[test]
+    fn a_folder_means_its_fleet_file_and_two_are_too_many() {
+        let one = Memory::one("f/fleet.yaml", "");
+        assert_eq!(entry_file(&one, "f".into()).unwrap(), ("f/fleet.yaml".into(), Form::Yaml));
+        let mut both = one;
+        both.0.insert("f/fleet.kdl".into(), String::new());
+        assert!(matches!(entry_file(&both, "f".into()), Err(ReadError::BothForms { .. })));
+        assert!(matches!(entry_file(&both, "g".into()), Err(ReadError::NoSpec { .. })));
+        assert!(matches!(entry_file(&both, "../f".into()), Err(ReadError::OutsideRoot { .. })));
+        assert!(matches!(entry_file(&both, "/f".into()), Err(ReadError::OutsideRoot { .. })));
+    }
+}

@@ -1,0 +1,243 @@
+//! KDL 2 into the tree. Source of the form: the KDL 2.0 specification.
+
+use fleetc_schema::diag::Diagnostic;
+use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
+
+use super::{MAX_DEPTH, Node, Scalar, Value, Word, quote_help, span, syntax_error};
+
+/// Parses a file; on errors the tree is empty and every finding is reported.
+pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Node> {
+    if let Some(at) = too_deep(text) {
+        let here = span(file, at..at + 1);
+        let title = format!("the file nests deeper than {MAX_DEPTH} levels");
+        diagnostics.push(syntax_error(title, here, "one level too many"));
+        return Vec::new();
+    }
+    let document = match KdlDocument::parse_v2(text) {
+        Ok(document) => document,
+        Err(error) => {
+            diagnostics.extend(error.diagnostics.iter().map(|found| finding(file, text, found)));
+            return Vec::new();
+        }
+    };
+    let mut reader = Reader { file, diagnostics };
+    document.nodes().iter().map(|node| reader.node(node)).collect()
+}
+
+struct Reader<'a> {
+    file: u32,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn node(&mut self, node: &KdlNode) -> Node {
+        let name = self.word(node.name());
+        self.refuse_annotation(node.ty());
+        let (mut args, mut props) = (Vec::new(), Vec::new());
+        for entry in node.entries() {
+            self.refuse_annotation(entry.ty());
+            let value = self.value(entry);
+            match entry.name() {
+                Some(name) => props.push((self.word(name), value)),
+                None => args.push(value),
+            }
+        }
+        let children = node.children().map(KdlDocument::nodes).unwrap_or_default();
+        let children = children.iter().map(|child| self.node(child)).collect();
+        Node { name, args, props, children }
+    }
+
+    fn word(&self, name: &kdl::KdlIdentifier) -> Word {
+        let at = name.span();
+        let range = at.offset()..at.offset() + at.len();
+        Word { text: name.value().to_owned(), span: span(self.file, range) }
+    }
+
+    fn value(&self, entry: &KdlEntry) -> Value {
+        let at = entry.span();
+        let end = at.offset() + at.len();
+        let text = entry.format().map_or("", |format| format.value_repr.as_str());
+        let start = match text.len() {
+            0 => at.offset(),
+            length => end.saturating_sub(length),
+        };
+        let scalar = match entry.value() {
+            KdlValue::String(text) => Scalar::String(text.clone()),
+            KdlValue::Integer(number) => Scalar::Integer(*number),
+            KdlValue::Float(number) if text.is_empty() => Scalar::Decimal(number.to_string()),
+            KdlValue::Float(_) => Scalar::Decimal(text.to_owned()),
+            KdlValue::Bool(value) => Scalar::Bool(*value),
+            KdlValue::Null => Scalar::Null,
+        };
+        Value { scalar, span: span(self.file, start..end) }
+    }
+
+    fn refuse_annotation(&mut self, annotation: Option<&kdl::KdlIdentifier>) {
+        if let Some(annotation) = annotation {
+            let word = self.word(annotation);
+            let title = format!("the language has no type annotations such as `({})`", word.text);
+            let found = syntax_error(title, word.span, "remove it")
+                .help("a unit stands in the value: `\"80GiB\"`");
+            self.diagnostics.push(found);
+        }
+    }
+}
+
+/// Turns a finding of the parser into ours, with help for what people write without quotes.
+fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> Diagnostic {
+    let start = found.span.offset().min(text.len());
+    let end = (start + found.span.len()).min(text.len());
+    let token = text.get(start..end).unwrap_or_default();
+    let message = found.message.as_deref().unwrap_or("this is not KDL");
+    if message.contains("property value")
+        && let Some(equals) = token.rfind('=')
+    {
+        let name = token.get(..equals).unwrap_or_default();
+        let from = name.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let here = span(file, start + from..start + equals + 1);
+        return syntax_error("a property has no value", here, "nothing follows the `=`")
+            .help("write the value right after the `=`, without a blank");
+    }
+    let here = span(file, start..end);
+    let (title, label) = match message {
+        m if m.contains("No closing '}'") => ("a `{` is not closed".to_owned(), "opened here"),
+        m if m.contains("end of document") => {
+            ("nothing may stand here".to_owned(), "a node ends before this")
+        }
+        m if m.contains("quoted string") => ("the string does not end".to_owned(), "starts here"),
+        m if m.contains("integer") || m.contains("float") => {
+            (format!("`{token}` is no number"), "starts like a number")
+        }
+        m if m.contains("identifier") => {
+            (format!("`{token}` is neither a word nor a value"), "cannot stand here bare")
+        }
+        m => (lower_first(m), "here"),
+    };
+    let diagnostic = syntax_error(title, here, label);
+    match quote_help(token) {
+        Some(help) => diagnostic.help(help),
+        None if message.contains("end of document") => {
+            diagnostic.help("start a new line, or put `;` between nodes")
+        }
+        None => match &found.help {
+            Some(help) => diagnostic.help(lower_first(help)),
+            None => diagnostic,
+        },
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let text = text.trim_end_matches('.');
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+/// The first `{` below the deepest level allowed, outside strings and comments. Keeps a hostile
+/// file from exhausting the stack of the parser.
+fn too_deep(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth) = (0, 0_usize);
+    let skip_to = |from: usize, end: &str| {
+        text.get(from..).and_then(|rest| rest.find(end)).map_or(bytes.len(), |n| from + n + end.len())
+    };
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'{' if depth == MAX_DEPTH => return Some(at),
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                at = skip_to(at, "\n");
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                at = skip_to(at + 2, "*/");
+                continue;
+            }
+            b'"' => {
+                at += 1;
+                while let Some(byte) = bytes.get(at) {
+                    match byte {
+                        b'\\' => at += 1,
+                        b'"' | b'\n' => break,
+                        _ => {}
+                    }
+                    at += 1;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(text: &str) -> Vec<(String, String, Vec<String>)> {
+        let mut diagnostics = Vec::new();
+        parse(0, text, &mut diagnostics);
+        diagnostics
+            .into_iter()
+            .map(|d| {
+                let place = match &d.labels[0].place {
+                    fleetc_schema::diag::Place::Span(s) => {
+                        text[s.start as usize..s.end as usize].to_owned()
+                    }
+                    other => panic!("{other:?}"),
+                };
+                (d.title, place, d.help)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn values_have_the_bytes_of_the_value_alone() {
+        let text = "é \"x\" a=\"b c\" 0x10 1.50";
+        let mut diagnostics = Vec::new();
+        let nodes = parse(0, text, &mut diagnostics);
+        let slice = |s: fleetc_schema::diag::Span| &text[s.start as usize..s.end as usize];
+        assert_eq!(slice(nodes[0].props[0].1.span), "\"b c\"");
+        assert_eq!(slice(nodes[0].args[1].span), "0x10");
+        assert_eq!(nodes[0].args[1].scalar, Scalar::Integer(16));
+        assert_eq!(nodes[0].args[2].scalar, Scalar::Decimal("1.50".into()));
+    }
+
+    #[test]
+    fn what_needs_quotes_gets_our_own_help() {
+        for (text, token) in [
+            ("nodes gpu[01-04]", "gpu[01-04]"),
+            ("max-time 2d", "2d"),
+            ("slice 1g.10gb", "1g.10gb"),
+            ("slurm 24.11x", "24.11x"),
+        ] {
+            let found = errors(text);
+            assert_eq!(found.len(), 1, "{text}");
+            assert_eq!(found[0].1, token);
+            assert_eq!(found[0].2, [format!("put it in quotes: `\"{token}\"`")]);
+        }
+        assert_eq!(errors("default true")[0].2, ["KDL writes it with a hash: `#true`"]);
+    }
+
+    #[test]
+    fn a_property_without_value_is_shown_at_the_property() {
+        assert_eq!(errors("pool \"a\" gpu=")[0].1, "gpu=");
+    }
+
+    #[test]
+    fn several_mistakes_are_found_in_one_pass() {
+        assert_eq!(errors("a 2h\nb 3h\nc {}\n").len(), 2);
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_and_braces_in_strings_do_not_count() {
+        let deep = "a {".repeat(100_000);
+        assert!(errors(&deep)[0].0.contains("deeper than"));
+        let strings = "a \"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{\" // {{{{\n".repeat(3);
+        assert!(errors(&strings).is_empty());
+    }
+}

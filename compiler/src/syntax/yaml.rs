@@ -1,0 +1,387 @@
+//! YAML into the same tree as KDL, by the shapes in the table of kinds.
+//!
+//! A kind with a name is a map keyed by it, one with a value is a scalar or has the key `is`, one
+//! that repeats without a name is a list, one with nothing inside is `true`. Scalars are read by the
+//! YAML 1.2 core schema. Aliases are refused: they give one value two places.
+
+use std::borrow::Cow;
+
+use fleetc_schema::diag::{Diagnostic, Span, rules};
+use granit_parser::{Event, Parser, ScalarStyle};
+
+use super::{MAX_DEPTH, Node, Scalar, Value, Word, span, syntax_error};
+use crate::language::{Arg, Form, Kind, Occurs};
+
+/// Parses a file by the fields of `root`.
+pub fn parse(
+    file: u32,
+    text: &str,
+    root: &'static Kind,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Node> {
+    let mut loader = Loader { file, text, diagnostics };
+    let Some(document) = loader.document() else { return Vec::new() };
+    let mut nodes = Nodes { diagnostics: loader.diagnostics };
+    match document {
+        Yaml::Map(entries, _) => nodes.fields(entries, root).1,
+        Yaml::Scalar(Value { scalar: Scalar::Null, .. }) => Vec::new(),
+        other => {
+            let title = "a spec is a map: `pool: {…}`, `team: {…}`".to_owned();
+            nodes.diagnostics.push(syntax_error(title, other.span(), "not a map"));
+            Vec::new()
+        }
+    }
+}
+
+/// A YAML value.
+enum Yaml {
+    Scalar(Value),
+    List(Vec<Yaml>, Span),
+    Map(Vec<(Word, Yaml)>, Span),
+}
+
+impl Yaml {
+    fn span(&self) -> Span {
+        match self {
+            Self::Scalar(value) => value.span,
+            Self::List(_, span) | Self::Map(_, span) => *span,
+        }
+    }
+
+    /// The value itself, or what stands in for it where a scalar belongs.
+    fn into_value(self) -> Value {
+        match self {
+            Self::Scalar(value) => value,
+            Self::List(_, span) => Value { scalar: Scalar::Collection("a list"), span },
+            Self::Map(_, span) => Value { scalar: Scalar::Collection("a map"), span },
+        }
+    }
+}
+
+/// From events to values.
+struct Loader<'a> {
+    file: u32,
+    text: &'a str,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+type Events<'t> = Parser<'t, granit_parser::StrInput<'t>>;
+
+impl<'a> Loader<'a> {
+    /// The first document; a second one is refused. None: findings say why.
+    fn document(&mut self) -> Option<Yaml> {
+        let mut events = Parser::new_from_str(self.text);
+        let mut document = None;
+        loop {
+            let (event, at) = self.next(&mut events)?;
+            match event {
+                Event::StreamEnd => break,
+                Event::DocumentStart(..) if document.is_some() => {
+                    let title = "a spec is one YAML document";
+                    self.diagnostics.push(syntax_error(title, at, "a second one starts here"));
+                    return None;
+                }
+                Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..)
+                | Event::Alias(_) => document = Some(self.value(event, at, &mut events, 0)?),
+                _ => {}
+            }
+        }
+        let empty = Value { scalar: Scalar::Null, span: span(self.file, 0..0) };
+        Some(document.unwrap_or(Yaml::Scalar(empty)))
+    }
+
+    fn next<'t>(&mut self, events: &mut Events<'t>) -> Option<(Event<'t>, Span)> {
+        match events.next_event()? {
+            Ok((event, at)) => {
+                let range = at.byte_range().unwrap_or(0..0);
+                Some((event, span(self.file, range)))
+            }
+            Err(error) => {
+                let at = error.marker().byte_offset().unwrap_or(0).min(self.text.len());
+                let here = span(self.file, at..(at + 1).min(self.text.len()));
+                let title = format!("this is not YAML: {}", error.info());
+                self.diagnostics.push(syntax_error(title, here, "here"));
+                None
+            }
+        }
+    }
+
+    fn value<'t>(
+        &mut self,
+        event: Event<'t>,
+        at: Span,
+        events: &mut Events<'t>,
+        depth: usize,
+    ) -> Option<Yaml> {
+        if depth > MAX_DEPTH {
+            let title = format!("the file nests deeper than {MAX_DEPTH} levels");
+            self.diagnostics.push(syntax_error(title, at, "one level too many"));
+            return None;
+        }
+        match event {
+            Event::Scalar(text, style, _, tag) => {
+                if tag.is_some() {
+                    let title = "the language has no YAML tags";
+                    self.diagnostics.push(syntax_error(title, at, "tagged").help("remove the tag"));
+                }
+                Some(Yaml::Scalar(Value { scalar: core_schema(text, style), span: at }))
+            }
+            Event::SequenceStart(..) => {
+                let mut items = Vec::new();
+                loop {
+                    let (event, here) = self.next(events)?;
+                    if matches!(event, Event::SequenceEnd) {
+                        return Some(Yaml::List(items, at));
+                    }
+                    items.push(self.value(event, here, events, depth + 1)?);
+                }
+            }
+            Event::MappingStart(..) => {
+                let mut entries: Vec<(Word, Yaml)> = Vec::new();
+                loop {
+                    let (event, here) = self.next(events)?;
+                    if matches!(event, Event::MappingEnd) {
+                        return Some(Yaml::Map(entries, at));
+                    }
+                    let key = self.key(event, here, events, depth)?;
+                    let (event, here) = self.next(events)?;
+                    let value = self.value(event, here, events, depth + 1)?;
+                    self.push(&mut entries, key, value);
+                }
+            }
+            Event::Alias(_) => {
+                let title = "aliases are not part of the language";
+                let finding = syntax_error(title, at, "an alias");
+                self.diagnostics.push(finding.help("write the value out"));
+                Some(Yaml::Scalar(Value { scalar: Scalar::Null, span: at }))
+            }
+            _ => Some(Yaml::Scalar(Value { scalar: Scalar::Null, span: at })),
+        }
+    }
+
+    fn key<'t>(
+        &mut self,
+        event: Event<'t>,
+        at: Span,
+        events: &mut Events<'t>,
+        depth: usize,
+    ) -> Option<Word> {
+        let text = match event {
+            Event::Scalar(text, ..) => text.into_owned(),
+            other => {
+                let finding = syntax_error("a key is a word", at, "not a word");
+                self.diagnostics.push(finding);
+                self.value(other, at, events, depth + 1)?;
+                String::new()
+            }
+        };
+        Some(Word { text, span: at })
+    }
+
+    fn push(&mut self, entries: &mut Vec<(Word, Yaml)>, key: Word, value: Yaml) {
+        if let Some((first, _)) = entries.iter().find(|(other, _)| other.text == key.text) {
+            let title = format!("`{}` is stated twice", key.text);
+            let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+                .at(key.span, "stated again here")
+                .at(first.span, "first stated here")
+                .help("keep one of the two");
+            self.diagnostics.push(finding);
+            return;
+        }
+        entries.push((key, value));
+    }
+}
+
+/// A plain scalar by the core schema of YAML 1.2; a quoted one is text.
+fn core_schema(text: Cow<'_, str>, style: ScalarStyle) -> Scalar {
+    if style != ScalarStyle::Plain {
+        return Scalar::String(text.into_owned());
+    }
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(&text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    let number = digits(whole)
+        && fraction.is_none_or(|part| part.is_empty() || digits(part))
+        && exponent.is_none_or(|part| digits(part.strip_prefix(['-', '+']).unwrap_or(part)));
+    match text.as_ref() {
+        "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
+        "true" | "True" | "TRUE" => Scalar::Bool(true),
+        "false" | "False" | "FALSE" => Scalar::Bool(false),
+        _ if number && fraction.is_none() && exponent.is_none() => match text.parse() {
+            Ok(integer) => Scalar::Integer(integer),
+            Err(_) => Scalar::Decimal(text.into_owned()),
+        },
+        _ if number => Scalar::Decimal(text.into_owned()),
+        _ => Scalar::String(text.into_owned()),
+    }
+}
+
+/// From values to nodes, by kind.
+struct Nodes<'a> {
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+type Props = Vec<(Word, Value)>;
+
+impl Nodes<'_> {
+    /// The fields of an item: properties and children.
+    fn fields(&mut self, entries: Vec<(Word, Yaml)>, kind: &'static Kind) -> (Props, Vec<Node>) {
+        let (mut props, mut children) = (Vec::new(), Vec::new());
+        for (key, value) in entries {
+            let Some(field) = kind.field(&key.text) else {
+                children.push(leaf(key, Vec::new()));
+                continue;
+            };
+            match field.form {
+                Form::Property(_) => props.push((key, value.into_value())),
+                Form::Value(_) => children.push(leaf(key, vec![value.into_value()])),
+                Form::List(_) => {
+                    let values = match value {
+                        Yaml::List(items, _) => items.into_iter().map(Yaml::into_value).collect(),
+                        other => vec![other.into_value()],
+                    };
+                    children.push(leaf(key, values));
+                }
+                Form::Kind(child) => self.items(key, value, child(), field.occurs, &mut children),
+            }
+        }
+        (props, children)
+    }
+
+    fn items(
+        &mut self,
+        key: Word,
+        value: Yaml,
+        kind: &'static Kind,
+        occurs: Occurs,
+        children: &mut Vec<Node>,
+    ) {
+        match (occurs, value) {
+            (Occurs::Named, Yaml::Map(entries, _)) => {
+                for (name, body) in entries {
+                    let arg = Value { scalar: Scalar::String(name.text), span: name.span };
+                    let word = Word { text: key.text.clone(), span: name.span };
+                    children.push(self.item(word, vec![arg], body, kind));
+                }
+            }
+            (Occurs::Named, other) => {
+                self.wrong_shape(&key, &other, "a map from names to items", "{name: {…}}");
+            }
+            (Occurs::Listed, Yaml::List(items, _)) => {
+                for body in items {
+                    let word = Word { text: key.text.clone(), span: start_of(&body) };
+                    children.push(self.item(word, Vec::new(), body, kind));
+                }
+            }
+            (Occurs::Listed, other) => self.wrong_shape(&key, &other, "a list", "[{…}]"),
+            (Occurs::Optional | Occurs::Required, body) => {
+                children.push(self.item(key, Vec::new(), body, kind));
+            }
+        }
+    }
+
+    fn item(&mut self, word: Word, args: Vec<Value>, body: Yaml, kind: &'static Kind) -> Node {
+        let mut node = Node { name: word, args, props: Vec::new(), children: Vec::new() };
+        match body {
+            Yaml::Map(mut entries, _) => {
+                if matches!(kind.arg, Arg::Value { .. })
+                    && let Some(at) = entries.iter().position(|(key, _)| key.text == "is")
+                {
+                    node.args.push(entries.remove(at).1.into_value());
+                }
+                (node.props, node.children) = self.fields(entries, kind);
+            }
+            // An item with nothing inside.
+            Yaml::Scalar(Value { scalar: Scalar::Bool(true) | Scalar::Null, .. })
+                if !matches!(kind.arg, Arg::Value { .. }) => {}
+            scalar @ Yaml::Scalar(_) if matches!(kind.arg, Arg::Value { .. }) => {
+                node.args.push(scalar.into_value());
+            }
+            other => {
+                let word = node.name.clone();
+                self.wrong_shape(&word, &other, "a map", "{…}");
+            }
+        }
+        node
+    }
+
+    fn wrong_shape(&mut self, key: &Word, found: &Yaml, wanted: &str, example: &str) {
+        let what = match found {
+            Yaml::Scalar(value) => value.scalar.describe(),
+            Yaml::List(..) => "a list",
+            Yaml::Map(..) => "a map",
+        };
+        let title = format!("`{}` is {wanted}, found {what}", key.text);
+        let finding = Diagnostic::new(&rules::SPEC_WRONG_TYPE, title)
+            .at(found.span(), format!("{wanted} belongs here"))
+            .help(format!("write `{}: {example}`", key.text));
+        self.diagnostics.push(finding);
+    }
+}
+
+fn leaf(name: Word, args: Vec<Value>) -> Node {
+    Node { name, args, props: Vec::new(), children: Vec::new() }
+}
+
+/// Where a list item starts: its first key, or its value.
+fn start_of(body: &Yaml) -> Span {
+    match body {
+        Yaml::Map(entries, span) => entries.first().map_or(*span, |(key, _)| key.span),
+        other => other.span(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::kinds::Spec;
+
+    fn nodes(text: &str) -> (Vec<Node>, Vec<Diagnostic>) {
+        let mut diagnostics = Vec::new();
+        let nodes = parse(0, text, Spec::kind(), &mut diagnostics);
+        (nodes, diagnostics)
+    }
+
+    #[test]
+    fn scalars_follow_the_core_schema() {
+        let read = |text: &str| core_schema(text.into(), ScalarStyle::Plain);
+        assert_eq!(read("12"), Scalar::Integer(12));
+        assert_eq!(read("24.11"), Scalar::Decimal("24.11".into()));
+        assert_eq!(read("1e3"), Scalar::Decimal("1e3".into()));
+        assert_eq!(read("no"), Scalar::String("no".into()));
+        assert_eq!(read("12:30"), Scalar::String("12:30".into()));
+        assert_eq!(read("580.105.08"), Scalar::String("580.105.08".into()));
+        assert_eq!(read("~"), Scalar::Null);
+        assert_eq!(core_schema("12".into(), ScalarStyle::DoubleQuoted), Scalar::String("12".into()));
+    }
+
+    #[test]
+    fn aliases_duplicate_keys_and_second_documents_are_refused() {
+        for text in ["a: &x 1\nb: *x\n", "rack: {r1: {nodes: a}, r1: {nodes: b}}", "a: 1\n---\nb: 2"] {
+            assert!(!nodes(text).1.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_and_alias_bombs_end_early() {
+        assert_eq!(nodes(&"[".repeat(10_000)).1.len(), 1);
+        let mut bomb = "a: &a [x]\n".to_owned();
+        for _ in 0..20 {
+            bomb.push_str("b: [*a, *a]\n");
+        }
+        assert!(!nodes(&bomb).1.is_empty());
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_spec() {
+        assert!(nodes("# nothing\n").0.is_empty());
+        assert!(nodes("").1.is_empty());
+    }
+}

@@ -1,0 +1,99 @@
+//! ResourceQuota: one a team.
+//!
+//! A ResourceQuota is a cap and nothing else. Without a queue nothing takes back what was borrowed,
+//! so a guarantee is kept only if every team is capped at its own: the cap is the stated limit, else
+//! the guarantee. A team without a quota on a governed resource is capped at 0. A resource that an
+//! open pool of the cluster hands out too is not capped, since a cap knows no pools.
+
+use fleetc_schema::ItemPath;
+use fleetc_schema::intent::{Cluster, Intent, Team};
+use fleetc_schema::name::TeamName;
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::write::{header, yaml};
+use crate::{OutputFile, OutputTree};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceQuota<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    metadata: Metadata<'a>,
+    spec: Spec,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    name: &'a str,
+    namespace: &'a str,
+}
+
+#[derive(Serialize)]
+struct Spec {
+    hard: IndexMap<String, String>,
+}
+
+/// Name of the object in each team's namespace.
+const NAME: &str = "fleetc-gpus";
+
+/// Writes the quotas of a cluster.
+pub fn emit(intent: &Intent, cluster: &Cluster) -> OutputTree {
+    let mut tree = OutputTree::default();
+    let governed = governed(intent, cluster);
+    if governed.is_empty() {
+        return tree;
+    }
+    for (name, team) in &intent.teams {
+        let hard: IndexMap<String, String> = governed
+            .iter()
+            .map(|resource| (format!("requests.{resource}"), cap(team, cluster, resource).to_string()))
+            .collect();
+        let document = ResourceQuota {
+            api_version: "v1",
+            kind: "ResourceQuota",
+            metadata: Metadata { name: NAME, namespace: team.namespace.as_str() },
+            spec: Spec { hard },
+        };
+        let head = format!("fleet {}, cluster {}, team {name}", intent.fleet.name, cluster.name);
+        let text = header(&[&head]) + &yaml::document(&document);
+        let path = format!("clusters/{}/kubernetes/quota/{name}.yaml", cluster.name);
+        tree.add(path, OutputFile::one(items(name, team, cluster), text));
+    }
+    tree
+}
+
+/// Extended resources that only governed pools of the cluster hand out, in the order of pools.
+fn governed(intent: &Intent, cluster: &Cluster) -> Vec<String> {
+    let mut governed: Vec<String> = Vec::new();
+    let mut open: Vec<String> = Vec::new();
+    for (name, pool) in &intent.pools {
+        if !pool.parts.contains_key(&cluster.name) {
+            continue;
+        }
+        let list = match intent.is_governed(name, &cluster.name) {
+            true => &mut governed,
+            false => &mut open,
+        };
+        for resource in intent.capacity(name, &cluster.name).keys() {
+            let resource = resource.kubernetes();
+            if !list.contains(&resource) {
+                list.push(resource);
+            }
+        }
+    }
+    governed.retain(|resource| !open.contains(resource));
+    governed
+}
+
+fn cap(team: &Team, cluster: &Cluster, resource: &str) -> u64 {
+    let quotas = team.quotas.iter().filter(|quota| {
+        quota.cluster == cluster.name && quota.resource.kubernetes() == resource
+    });
+    quotas.map(|quota| u64::from(quota.limit.unwrap_or(quota.guaranteed))).sum()
+}
+
+fn items(name: &TeamName, team: &Team, cluster: &Cluster) -> Vec<ItemPath> {
+    let here = team.quotas.iter().filter(|quota| quota.cluster == cluster.name);
+    here.map(|quota| quota.path.clone()).chain([ItemPath::item("team", name)]).collect()
+}

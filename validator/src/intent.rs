@@ -1,0 +1,141 @@
+//! Loading what the compiled intent says of one node.
+//!
+//! The folder holds `index.json`, `classes/<name>.json` and perhaps `sources.jsonl`, as the compiler
+//! writes them.
+
+mod sources;
+
+use std::path::Path;
+
+use fleetc_schema::intent::{CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, Index, NodeClass};
+use fleetc_schema::name::{ClassName, FleetName, RackName};
+use fleetc_schema::{Hostlist, ItemPath};
+
+use crate::input::{self, Folder, InputError};
+use crate::pci::DeviceId;
+
+pub use sources::{Sources, SpecPlace};
+
+/// The longest item path that is taken: far longer than any real one.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// The most GPU instances of one GPU that are taken: NVML knows no GPU with more than 8.
+pub(crate) const MAX_INSTANCES: usize = 64;
+
+/// What one node should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeIntent {
+    /// The node.
+    pub node: String,
+    /// The fleet.
+    pub fleet: FleetName,
+    /// Where the node stands.
+    pub rack: Option<RackName>,
+    /// All that its class says.
+    pub class: NodeClass,
+    /// PCI device ids of the class's GPU product.
+    pub device_ids: Vec<DeviceId>,
+    /// Where the items behind the expectations are written.
+    pub sources: Sources,
+}
+
+/// Why the intent of a node cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum IntentError {
+    /// A file is missing or wrong.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The fleet has no such node.
+    #[error("node `{node}` is not in fleet `{fleet}` ({})", index.display())]
+    UnknownNode {
+        /// The node.
+        node: String,
+        /// The fleet that was searched.
+        fleet: FleetName,
+        /// Its index.
+        index: std::path::PathBuf,
+    },
+}
+
+/// Reads what the intent in a folder says of a node.
+///
+/// # Errors
+/// Says which file is missing or wrong, or that the fleet has no such node.
+pub fn load(folder: &Path, node: &str) -> Result<NodeIntent, IntentError> {
+    let folder = Folder::open(folder)?;
+    let index_file = folder.file("index.json")?;
+    let shown = index_file.shown;
+    let bytes = input::read_to_end(&shown, index_file.file)?;
+    let index: Index = input::document(&shown, &bytes, INDEX_SCHEMA)?;
+    let contradiction = |problem| InputError::content(&shown, problem);
+    let class_name = only_one("classes", node, &index.classes).map_err(contradiction)?;
+    let rack = only_one("racks", node, &index.racks).map_err(contradiction)?.cloned();
+    let Some(class_name) = class_name else {
+        let fleet = index.fleet;
+        return Err(IntentError::UnknownNode { node: node.to_owned(), fleet, index: shown });
+    };
+    let (class, device_ids) = load_class(&folder, class_name)?;
+    let wanted = item_paths(&class, node);
+    let sources = match folder.file("sources.jsonl") {
+        Ok(file) => Sources::read(&file.shown, file.file, &wanted)?,
+        Err(error) if error.is_missing() => Sources::default(),
+        Err(error) => return Err(error.into()),
+    };
+    let node = node.to_owned();
+    Ok(NodeIntent { node, fleet: index.fleet, rack, class, device_ids, sources })
+}
+
+/// The key of the one list that holds the node; none if no list does.
+fn only_one<'a, K: std::fmt::Display>(
+    what: &str,
+    node: &str,
+    lists: impl IntoIterator<Item = (&'a K, &'a Hostlist)>,
+) -> Result<Option<&'a K>, String> {
+    let mut holding =
+        lists.into_iter().filter(|(_, nodes)| nodes.contains(node)).map(|(key, _)| key);
+    match (holding.next(), holding.next()) {
+        (Some(a), Some(b)) => Err(format!("node `{node}` is in two {what}, `{a}` and `{b}`")),
+        (found, _) => Ok(found),
+    }
+}
+
+fn load_class(folder: &Folder, name: &ClassName) -> Result<(NodeClass, Vec<DeviceId>), InputError> {
+    // A class name holds no `/` and no empty part, so this stays in the folder.
+    let file = folder.file(&format!("classes/{name}.json"))?;
+    let shown = file.shown;
+    let bytes = input::read_to_end(&shown, file.file)?;
+    let document: ClassDocument<'static> = input::document(&shown, &bytes, CLASS_SCHEMA)?;
+    let class = document.class.into_owned();
+    let device_ids = check_class(name, &class);
+    Ok((class, device_ids.map_err(|problem| InputError::content(&shown, problem))?))
+}
+
+/// Checks what the comparison rests on, and reads the PCI device ids.
+fn check_class(name: &ClassName, class: &NodeClass) -> Result<Vec<DeviceId>, String> {
+    if class.name != *name {
+        return Err(format!("it describes the class `{}`, not `{name}`", class.name));
+    }
+    if class.gpu.is_none() && !class.gpus.is_empty() {
+        return Err("it has GPUs, but names no product".to_owned());
+    }
+    if (0..).zip(&class.gpus).any(|(index, slot)| usize::from(slot.index) != index) {
+        return Err("its GPUs are not numbered 0, 1, 2 and so on".to_owned());
+    }
+    if class.gpus.iter().flat_map(|slot| &slot.mig).any(|mig| mig.len() > MAX_INSTANCES) {
+        return Err(format!("a GPU has more than {MAX_INSTANCES} GPU instances"));
+    }
+    let paths = class.gpus.iter().map(|slot| &slot.path);
+    let exceptions = class.paths.exceptions.iter().map(|exception| &exception.path);
+    let mut paths = paths.chain(exceptions).chain([&class.paths.system, &class.paths.sharing]);
+    if paths.any(|path| path.as_str().len() > MAX_PATH_BYTES) {
+        return Err(format!("an item path is longer than {MAX_PATH_BYTES} bytes"));
+    }
+    let ids = class.gpu.iter().flat_map(|model| &model.pci_device_ids);
+    ids.map(|id| id.parse().map_err(|error: crate::pci::DeviceIdError| error.to_string())).collect()
+}
+
+/// Every item that a finding may name.
+fn item_paths(class: &NodeClass, node: &str) -> Vec<ItemPath> {
+    let shared = [class.count_path(node), &class.paths.system, &class.paths.sharing];
+    shared.into_iter().chain(class.gpus.iter().map(|slot| &slot.path)).cloned().collect()
+}
