@@ -1,5 +1,5 @@
-//! YAML in one style: block maps and lists, two-space indents, flow for empty ones, literal blocks
-//! for text of several lines.
+//! YAML in one style: block maps and lists, two-space indents, flow for lists of numbers and for
+//! what is empty, literal blocks for text of several lines.
 //!
 //! A string that YAML 1.1 or 1.2 could read as something else (`no`, `08`, `1e3`, `12:30`, `1.10`)
 //! is quoted: Kubernetes reads YAML 1.1, Prometheus 1.2.
@@ -13,7 +13,7 @@ pub fn document(value: &impl Serialize) -> String {
     let mut text = String::new();
     match &value {
         Value::Object(map) if !map.is_empty() => write_map(&mut text, map, 0),
-        Value::Array(items) if !items.is_empty() => write_list(&mut text, items, 0),
+        Value::Array(items) if !is_flow(items) => write_list(&mut text, items, 0),
         other => {
             scalar(&mut text, other, 0);
             text.push('\n');
@@ -37,7 +37,7 @@ fn write_map(text: &mut String, map: &Map, indent: usize) {
                 pad(text, indent + 2);
                 write_map(text, inner, indent + 2);
             }
-            Value::Array(items) if !items.is_empty() => {
+            Value::Array(items) if !is_flow(items) => {
                 text.push('\n');
                 pad(text, indent + 2);
                 write_list(text, items, indent + 2);
@@ -59,7 +59,7 @@ fn write_list(text: &mut String, items: &[Value], indent: usize) {
         text.push_str("- ");
         match item {
             Value::Object(inner) if !inner.is_empty() => write_map(text, inner, indent + 2),
-            Value::Array(inner) if !inner.is_empty() => write_list(text, inner, indent + 2),
+            Value::Array(inner) if !is_flow(inner) => write_list(text, inner, indent + 2),
             other => {
                 scalar(text, other, indent + 2);
                 text.push('\n');
@@ -79,9 +79,19 @@ fn scalar(text: &mut String, value: &Value, indent: usize) {
         Value::Number(number) => text.push_str(&number.to_string()),
         Value::String(value) if is_literal(value) => literal(text, value, indent),
         Value::String(value) => string(text, value),
-        Value::Array(_) => text.push_str("[]"),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+            text.push('[');
+            text.push_str(&items.join(", "));
+            text.push(']');
+        }
         Value::Object(_) => text.push_str("{}"),
     }
+}
+
+/// True for lists that go on one line: those of numbers, and empty ones.
+fn is_flow(items: &[Value]) -> bool {
+    items.iter().all(Value::is_number)
 }
 
 /// True if the text goes into a literal block without loss: several lines, the last one ended, no
@@ -117,6 +127,12 @@ fn literal(text: &mut String, value: &str, indent: usize) {
 fn string(text: &mut String, value: &str) {
     if is_plain(value) {
         text.push_str(value);
+        return;
+    }
+    if value.contains(['"', '\\']) && value.chars().all(|c| matches!(c, ' '..='~')) {
+        text.push('\'');
+        text.push_str(&value.replace('\'', "''"));
+        text.push('\'');
         return;
     }
     text.push('"');
@@ -181,8 +197,7 @@ list:
   - a: 1
     b:
       - x
-  - - 1
-    - 2
+  - [1, 2]
   - \"08\"
 empty: {}
 none: []
