@@ -48,7 +48,10 @@ impl Files for Disk {
             Ok(length) if length <= MAX_FILE_BYTES => Ok(bytes),
             _ => Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!("the file is larger than {} MiB, the most that a spec may have", MAX_FILE_BYTES >> 20),
+                format!(
+                    "the file is larger than {} MiB, the most that a spec may have",
+                    MAX_FILE_BYTES >> 20
+                ),
             )),
         }
     }

@@ -10,7 +10,9 @@ fn main() -> ExitCode {
     match std::panic::catch_unwind(run) {
         Ok(code) => ExitCode::from(code),
         Err(_) => {
-            eprintln!("fleetc: this is a bug of ours: please report it with the spec and the lines above");
+            eprintln!(
+                "fleetc: this is a bug of ours: please report it with the spec and the lines above"
+            );
             ExitCode::from(fleetc::cli::BUG)
         }
     }

@@ -363,7 +363,9 @@ mod tests {
         write(&out, &tree(&[("a", "1\n"), ("b", "1\n")]), false).unwrap();
         std::fs::write(out.join("a"), "edited\n").unwrap();
         let next = tree(&[("a", "2\n"), ("b", "2\n")]);
-        assert!(matches!(write(&out, &next, false), Err(WriteError::Edited { files }) if files == ["a"]));
+        assert!(
+            matches!(write(&out, &next, false), Err(WriteError::Edited { files }) if files == ["a"])
+        );
         assert_eq!(std::fs::read_to_string(out.join("b")).unwrap(), "1\n", "nothing was written");
         write(&out, &next, true).unwrap();
         assert_eq!(std::fs::read_to_string(out.join("a")).unwrap(), "2\n");
@@ -374,7 +376,10 @@ mod tests {
         let (_dir, out) = folder();
         write(&out, &tree(&[("a", "1\n"), ("b", "1\n")]), false).unwrap();
         std::fs::write(out.join("b"), "edited\n").unwrap();
-        assert!(matches!(write(&out, &tree(&[("a", "1\n")]), false), Err(WriteError::Edited { .. })));
+        assert!(matches!(
+            write(&out, &tree(&[("a", "1\n")]), false),
+            Err(WriteError::Edited { .. })
+        ));
     }
 
     #[test]

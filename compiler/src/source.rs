@@ -34,7 +34,9 @@ impl Sources {
     /// Adds a file and returns its number.
     pub fn add(&mut self, path: Utf8PathBuf, text: String) -> u32 {
         let line_starts = std::iter::once(0)
-            .chain(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1))
+            .chain(
+                text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1),
+            )
             .collect();
         self.0.push(Source { path, text, line_starts });
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
@@ -83,7 +85,9 @@ pub enum ReadError {
         path: Utf8PathBuf,
     },
     /// A folder with both forms.
-    #[error("{path} holds fleet.kdl and fleet.yaml: name the file, or keep the twin in {path}/yaml/")]
+    #[error(
+        "{path} holds fleet.kdl and fleet.yaml: name the file, or keep the twin in {path}/yaml/"
+    )]
     BothForms {
         /// The folder.
         path: Utf8PathBuf,

@@ -101,7 +101,11 @@ impl Hostlist {
         let name = HostRange::of_name(name);
         let key = |range: &HostRange| range.cmp_key(&name);
         let from = self.0.partition_point(|range| key(range).is_lt());
-        self.0.iter().skip(from).take_while(|r| key(r).is_eq()).any(|r| r.lo <= name.lo && name.hi <= r.hi)
+        self.0
+            .iter()
+            .skip(from)
+            .take_while(|r| key(r).is_eq())
+            .any(|r| r.lo <= name.lo && name.hi <= r.hi)
     }
 
     /// The first name in natural order.
@@ -135,15 +139,19 @@ impl Hostlist {
         let mut rest = Vec::new();
         let mut from = 0;
         for range in &self.0 {
-            while other.0.get(from).is_some_and(|o| {
-                o.cmp_key(range).then(o.hi.cmp(&range.lo)).is_lt()
-            }) {
+            while other
+                .0
+                .get(from)
+                .is_some_and(|o| o.cmp_key(range).then(o.hi.cmp(&range.lo)).is_lt())
+            {
                 from += 1;
             }
             let mut lo = range.lo;
-            let holes = other.0.iter().skip(from).take_while(|o| {
-                o.cmp_key(range).is_eq() && o.lo <= range.hi
-            });
+            let holes = other
+                .0
+                .iter()
+                .skip(from)
+                .take_while(|o| o.cmp_key(range).is_eq() && o.lo <= range.hi);
             for hole in holes {
                 if hole.lo > lo {
                     rest.push(range.with(lo, hole.lo - 1));
@@ -177,7 +185,9 @@ impl Hostlist {
         let mut merged: Vec<HostRange> = Vec::with_capacity(ranges.len());
         for range in ranges {
             match merged.last_mut() {
-                Some(last) if last.cmp_key(&range).is_eq() && range.lo <= last.hi.saturating_add(1) => {
+                Some(last)
+                    if last.cmp_key(&range).is_eq() && range.lo <= last.hi.saturating_add(1) =>
+                {
                     last.hi = last.hi.max(range.hi);
                 }
                 _ => merged.push(range),
@@ -218,9 +228,7 @@ pub fn clashes<T: Copy + Ord>(lists: &[(T, &Hostlist)]) -> Vec<(T, T, Hostlist)>
     let owner = |index: usize| lists.get(index).map(|(owner, _)| *owner);
     found
         .into_iter()
-        .filter_map(|((a, b), common)| {
-            Some((owner(a)?, owner(b)?, Hostlist::from_ranges(common)))
-        })
+        .filter_map(|((a, b), common)| Some((owner(a)?, owner(b)?, Hostlist::from_ranges(common))))
         .collect()
 }
 
@@ -500,7 +508,8 @@ fn push_by_digits(lo: u64, hi: u64, digits: usize, numbers: &mut Vec<Numbers>) {
 fn expand(pieces: &[Piece<'_>], ranges: &mut Vec<HostRange>) -> Option<()> {
     let last = pieces.iter().rposition(|piece| matches!(piece, Piece::Ranges(_)));
     let (Some(last), limit) = (last, ranges.len() + MAX_RANGES) else {
-        let name: String = pieces.iter().map(|p| if let Piece::Text(t) = p { t } else { "" }).collect();
+        let name: String =
+            pieces.iter().map(|p| if let Piece::Text(t) = p { t } else { "" }).collect();
         ranges.push(HostRange::of_name(&name));
         return Some(());
     };
@@ -614,7 +623,10 @@ mod tests {
         assert_eq!(problem("a[1-]"), NotARange("1-".into()));
         assert_eq!(problem("a[]"), NotARange("".into()));
         assert_eq!(problem("a[3-1]"), Backwards("3-1".into()));
-        assert_eq!(problem("a[01-100]"), MixedPadding { range: "01-100".into(), first: 2, last: 3 });
+        assert_eq!(
+            problem("a[01-100]"),
+            MixedPadding { range: "01-100".into(), first: 2, last: 3 }
+        );
         assert_eq!(problem("a[1-010]"), MixedPadding { range: "1-010".into(), first: 1, last: 3 });
         assert_eq!(problem("n[1-99999999]"), TooMany);
         assert_eq!(problem("n[1-9999]x[1-9999]"), TooMany);
@@ -648,7 +660,9 @@ mod tests {
             1_usize..4,
             prop::sample::select(vec!["", "-ib", "-e0"]),
         )
-            .prop_map(|(prefix, number, width, suffix)| format!("{prefix}{number:0width$}{suffix}"));
+            .prop_map(|(prefix, number, width, suffix)| {
+                format!("{prefix}{number:0width$}{suffix}")
+            });
         prop::collection::vec(name, 1..40)
     }
 

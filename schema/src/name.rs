@@ -53,11 +53,8 @@ const LABEL_RULE: &str =
 /// Checks an RFC 1123 label.
 pub(crate) fn check_label(name: &str) -> Result<(), NameError> {
     check_length(name, LABEL_LIMIT)?;
-    let refused = |character| NameError::Character {
-        name: name.to_owned(),
-        character,
-        rule: LABEL_RULE,
-    };
+    let refused =
+        |character| NameError::Character { name: name.to_owned(), character, rule: LABEL_RULE };
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if let Some(character) = name.chars().find(|c| !allowed(*c)) {
         return Err(refused(character));
@@ -85,8 +82,9 @@ fn check_partition(name: &str) -> Result<(), NameError> {
 /// Checks a catalog key: `dgx-h100`, `aws/p5.48xlarge`.
 fn check_key(name: &str) -> Result<(), NameError> {
     check_length(name, LABEL_LIMIT)?;
-    let allowed =
-        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '/' | '_');
+    let allowed = |c: char| {
+        c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '/' | '_')
+    };
     match name.chars().find(|c| !allowed(*c)) {
         Some(character) => Err(NameError::Character {
             name: name.to_owned(),
@@ -101,7 +99,8 @@ fn check_key(name: &str) -> Result<(), NameError> {
 fn check_class(name: &str) -> Result<(), NameError> {
     check_length(name, LABEL_LIMIT)?;
     name.split('.').try_for_each(|part| {
-        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+        let allowed =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
         match part.chars().find(|c| !allowed(*c)) {
             None if part.is_empty() => Err(NameError::Empty),
             None => Ok(()),

@@ -35,8 +35,9 @@ pub enum UnitError {
 pub struct Bytes(pub u64);
 
 /// Memory in MiB (2^20 bytes), the unit of Slurm's `RealMemory` and of `nvidia-smi`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Mib(pub u64);
@@ -195,7 +196,8 @@ impl FromStr for Date {
         else {
             return Err(error());
         };
-        let digits = |part: &str, len| part.len() == len && part.bytes().all(|b| b.is_ascii_digit());
+        let digits =
+            |part: &str, len| part.len() == len && part.bytes().all(|b| b.is_ascii_digit());
         if !(digits(y, 4) && digits(m, 2) && digits(d, 2)) {
             return Err(error());
         }
@@ -204,7 +206,8 @@ impl FromStr for Date {
             m.parse().map_err(|_| error())?,
             d.parse().map_err(|_| error())?,
         );
-        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let leap =
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let days = match month {
             1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
             4 | 6 | 9 | 11 => 30,
@@ -277,7 +280,10 @@ mod tests {
         );
         assert_eq!("GiB".parse::<Bytes>(), Err(UnitError::NotANumber("GiB".into())));
         assert_eq!("0.3B".parse::<Bytes>(), Err(UnitError::OutOfRange("0.3B".into())));
-        assert_eq!("99999999TiB".parse::<Bytes>(), Err(UnitError::OutOfRange("99999999TiB".into())));
+        assert_eq!(
+            "99999999TiB".parse::<Bytes>(),
+            Err(UnitError::OutOfRange("99999999TiB".into()))
+        );
     }
 
     #[test]

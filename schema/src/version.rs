@@ -29,7 +29,10 @@ impl Version {
 /// Compares number by number; a missing number is 0, so `580` equals `580.0`.
 fn compare(a: &[u32], b: &[u32]) -> Ordering {
     let at = |parts: &[u32], index| parts.get(index).copied().unwrap_or(0);
-    (0..a.len().max(b.len())).map(|i| at(a, i).cmp(&at(b, i))).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+    (0..a.len().max(b.len()))
+        .map(|i| at(a, i).cmp(&at(b, i)))
+        .find(|o| o.is_ne())
+        .unwrap_or(Ordering::Equal)
 }
 
 impl fmt::Display for Version {
@@ -116,8 +119,10 @@ impl FromStr for VersionReq {
         text.split(',')
             .map(|part| {
                 let part = part.trim();
-                let (sign, comparison) =
-                    Comparison::ALL.into_iter().find(|(sign, _)| part.starts_with(sign)).ok_or_else(error)?;
+                let (sign, comparison) = Comparison::ALL
+                    .into_iter()
+                    .find(|(sign, _)| part.starts_with(sign))
+                    .ok_or_else(error)?;
                 let version = part.strip_prefix(sign).unwrap_or_default().trim_start();
                 Ok((comparison, version.parse().map_err(|_| error())?))
             })

@@ -79,9 +79,9 @@ impl<'a> Scope<'a> {
     pub fn cluster(&self) -> Option<&'a Cluster> {
         match *self {
             Self::Fleet(_) => None,
-            Self::Cluster(_, cluster) | Self::Slurm(_, cluster, _) | Self::Kubernetes(_, cluster, _) => {
-                Some(cluster)
-            }
+            Self::Cluster(_, cluster)
+            | Self::Slurm(_, cluster, _)
+            | Self::Kubernetes(_, cluster, _) => Some(cluster),
         }
     }
 

@@ -63,7 +63,8 @@ impl OutputTree {
 
     /// Files with their paths, sorted.
     pub fn files(&self) -> Vec<(&Utf8Path, &OutputFile)> {
-        let mut files: Vec<_> = self.files.iter().map(|(path, file)| (path.as_path(), file)).collect();
+        let mut files: Vec<_> =
+            self.files.iter().map(|(path, file)| (path.as_path(), file)).collect();
         files.sort_by_key(|(path, _)| *path);
         files
     }

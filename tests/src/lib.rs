@@ -1,1 +1,178 @@
-//! Placeholder.
+//! What the tests share: paths of the repository, a prelude for fragments of specs, golden trees.
+
+pub mod schemas;
+pub mod snapshot;
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fleetc::Checked;
+use fleetc::files::{Disk, Memory};
+
+/// The root of the repository.
+pub fn repository() -> Utf8PathBuf {
+    let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Example fleets that have a golden tree, with the path of their spec.
+pub const FLEETS: &[(&str, &str)] = &[("lab", "fleets/lab")];
+
+/// Checks a spec of the repository.
+///
+/// # Errors
+/// It cannot be read.
+pub fn check_fleet(spec: &str) -> Result<Checked, fleetc::CheckError> {
+    fleetc::check(&Disk::new(repository()), Utf8Path::new(spec))
+}
+
+/// Checks a text as `fleet.kdl` or `fleet.yaml`.
+///
+/// # Errors
+/// It cannot be read.
+pub fn check_text(form: Form, text: &str) -> Result<Checked, fleetc::CheckError> {
+    let file = form.file();
+    fleetc::check(&Memory::one(file, text), Utf8Path::new(file))
+}
+
+/// The files of an output folder or tree, by path.
+pub type Texts = BTreeMap<String, String>;
+
+/// What compiling a checked spec gives; none if it has errors.
+pub fn compiled(checked: &Checked) -> Option<Texts> {
+    let tree = fleetc::compile(checked)?;
+    let mut files: Texts =
+        tree.files().into_iter().map(|(path, file)| (path.to_string(), file.text())).collect();
+    let manifest = fleetc_targets::write::json::pretty(&fleetc::output::manifest(&tree));
+    files.insert(fleetc::output::MANIFEST.to_owned(), manifest);
+    Some(files)
+}
+
+/// The files of a folder, by path relative to it.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn folder(root: &Utf8Path) -> std::io::Result<Texts> {
+    let mut files = Texts::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in next.read_dir_utf8()? {
+            let path = entry?.into_path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(root).unwrap_or(&path).to_string();
+                files.insert(name, std::fs::read_to_string(&path)?);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// A form of a spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// KDL.
+    Kdl,
+    /// YAML.
+    Yaml,
+}
+
+impl Form {
+    /// The name of the entry file.
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::Kdl => "fleet.kdl",
+            Self::Yaml => "fleet.yaml",
+        }
+    }
+}
+
+/// A fleet that a fragment stands in. Each item is left out if the fragment has one of that kind and
+/// name (in YAML: of that kind).
+const PRELUDE: &[(&str, &str)] = &[
+    ("fleet", "fleet \"example\"\n"),
+    (
+        "cluster \"hpc\"",
+        "cluster \"hpc\" { slurm \"24.11\" { controllers \"ctl1\"; gres autodetect=\"nvml\"; driver \"580.105.08\" owner=\"os\" } }\n",
+    ),
+    (
+        "cluster \"serve\"",
+        "cluster \"serve\" { kubernetes \"1.36\" { distribution \"upstream\"; gpu-operator \"26.7\" namespace=\"gpu-operator\"; driver \"580.105.08\" owner=\"os\"; queue \"none\" } }\n",
+    ),
+    (
+        "pool \"train\"",
+        "pool \"train\" { cluster \"hpc\"; system \"dgx-h100\"; nodes \"gpu[01-04]\"; sharing \"whole\" }\n",
+    ),
+    (
+        "pool \"slices\"",
+        "pool \"slices\" {
+    cluster \"serve\"; system \"dgx-h100\"; nodes \"mig[01-02]\"
+    sharing \"mig\" strategy=\"mixed\" {
+        gpus \"0-3\" { slice \"1g.10gb\" count=7 }
+        gpus \"4-7\" { slice \"3g.40gb\" count=2 }
+    }
+}
+",
+    ),
+    ("team \"research\"", "team \"research\"\n"),
+];
+
+const YAML_PRELUDE: &[(&str, &str)] = &[
+    ("fleet", "fleet: {example: true}\n"),
+    (
+        "cluster",
+        "cluster:
+  hpc: {slurm: {is: \"24.11\", controllers: [ctl1], gres: {autodetect: nvml}, driver: {is: 580.105.08, owner: os}}}
+  serve: {kubernetes: {is: \"1.36\", distribution: upstream, gpu-operator: {is: \"26.7\", namespace: gpu-operator}, driver: {is: 580.105.08, owner: os}, queue: none}}
+",
+    ),
+    (
+        "pool",
+        "pool:
+  train: {cluster: hpc, system: dgx-h100, nodes: \"gpu[01-04]\", sharing: whole}
+  slices:
+    cluster: serve
+    system: dgx-h100
+    nodes: \"mig[01-02]\"
+    sharing: {is: mig, strategy: mixed, gpus: {\"0-3\": {slice: {1g.10gb: {count: 7}}}, \"4-7\": {slice: {3g.40gb: {count: 2}}}}}
+",
+    ),
+    ("team", "team: {research: true}\n"),
+];
+
+/// The fragment with the prelude after it, so that its lines keep their numbers.
+pub fn with_prelude(form: Form, fragment: &str) -> String {
+    let (prelude, starts) = match form {
+        Form::Kdl => (PRELUDE, ""),
+        Form::Yaml => (YAML_PRELUDE, ":"),
+    };
+    let has = |key: &str| {
+        fragment.lines().any(|line| {
+            line.strip_prefix(key).is_some_and(|rest| {
+                rest.starts_with(starts) && !rest.starts_with(|c: char| c.is_ascii_alphanumeric())
+            })
+        })
+    };
+    let items = prelude.iter().filter(|(key, _)| !has(key)).map(|(_, text)| *text);
+    format!("{fragment}\n{}", items.collect::<String>())
+}
+
+/// Fenced blocks of a Markdown page: the words after the fence, the first line's number, the text.
+pub fn fenced_blocks(page: &str) -> Vec<(String, usize, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, usize, String)> = None;
+    for (number, line) in page.lines().enumerate() {
+        match (line.strip_prefix("```"), open.take()) {
+            (Some(words), None) => open = Some((words.to_owned(), number + 2, String::new())),
+            (Some(_), Some(block)) => blocks.push(block),
+            (None, Some((words, start, mut text))) => {
+                text.push_str(line);
+                text.push('\n');
+                open = Some((words, start, text));
+            }
+            (None, None) => {}
+        }
+    }
+    blocks
+}

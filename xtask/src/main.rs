@@ -1,1 +1,72 @@
-fn main() {}
+//! Chores: `cargo xtask bless | generate | conformance`.
+
+mod conformance;
+
+use std::io;
+use std::process::ExitCode;
+
+use camino::Utf8Path;
+use clap::{Parser, Subcommand};
+use fleetc_tests::{FLEETS, check_fleet, compiled, repository, schemas};
+
+/// Chores of the workspace.
+#[derive(Debug, Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write the golden trees anew; read the diff before you commit it
+    Bless,
+    /// Write what is generated and committed: the JSON Schemas
+    Generate,
+    /// Hold the output of the example fleets against the tools that read it
+    Conformance,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Bless => bless(),
+        Command::Generate => generate(),
+        Command::Conformance => conformance::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn bless() -> Outcome {
+    for (name, spec) in FLEETS {
+        let files = compiled(&check_fleet(spec)?).ok_or(format!("{spec} has errors"))?;
+        let root = repository().join("tests/golden").join(name);
+        if root.exists() {
+            std::fs::remove_dir_all(&root)?;
+        }
+        for (path, text) in files {
+            put(&root.join(path), &text)?;
+        }
+    }
+    Ok(())
+}
+
+fn generate() -> Outcome {
+    for (name, text) in schemas::all() {
+        put(&repository().join("schema/json").join(name), &text)?;
+    }
+    Ok(())
+}
+
+fn put(path: &Utf8Path, text: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    std::fs::write(path, text)
+}

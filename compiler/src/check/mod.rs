@@ -14,12 +14,8 @@ use crate::lower::Lowered;
 type Check = fn(&Lowered, &mut Vec<Diagnostic>);
 
 /// Every fleet rule.
-const CHECKS: &[Check] = &[
-    ownership::unowned,
-    quota::above_capacity,
-    workload::does_not_fit,
-    node_policy::impossible,
-];
+const CHECKS: &[Check] =
+    &[ownership::unowned, quota::above_capacity, workload::does_not_fit, node_policy::impossible];
 
 /// Asks every fleet rule.
 pub fn fleet(lowered: &Lowered) -> Vec<Diagnostic> {

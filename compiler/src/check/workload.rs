@@ -24,7 +24,7 @@ pub fn does_not_fit(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let percent = u128::from(memory.0) * 100 / u128::from(size.to_bytes().0.max(1));
-        let title = format!("workload `{name}` needs {needed} and {what} has {size}");
+        let title = format!("workload `{name}` needs {needed}, and {what} has {size}");
         let finding = Diagnostic::new(&rules::WORKLOAD_DOES_NOT_FIT, title)
             .at(path.child("memory"), format!("{needed}, {percent} % of what there is"))
             .note(format!("{size} is {} MiB as NVML reports it, not the GB on the label", size.0));
@@ -49,11 +49,12 @@ fn target(class: &Class, workload: &Workload) -> Option<(String, Mib)> {
     };
     let gpu = class.node.gpu.as_ref()?;
     match &resource {
-        Resource::Gpu | Resource::Shared => Some((format!("a {}", gpu.key), gpu.memory?.nominal)),
+        Resource::Gpu | Resource::Shared => Some((gpu.key.to_string(), gpu.memory?.nominal)),
         Resource::Slice(profile) => {
-            let mut instances = class.node.gpus.iter().filter_map(|slot| slot.mig.as_ref()).flatten();
+            let mut instances =
+                class.node.gpus.iter().filter_map(|slot| slot.mig.as_ref()).flatten();
             let instance = instances.find(|instance| instance.profile == *profile)?;
-            Some((format!("a {profile} of {}", gpu.key), instance.memory?))
+            Some((format!("{profile} of {}", gpu.key), instance.memory?))
         }
     }
 }

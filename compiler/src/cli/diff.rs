@@ -59,14 +59,17 @@ fn side(
 
 /// Reads back the Intent of an output folder, and proves it by the digest of the manifest.
 fn from_folder(folder: &Utf8Path) -> Result<Intent, CommandError> {
-    let other = |why: String| CommandError::Other(format!("reading {}: {why}", folder.join(FLEET_FILE)));
+    let other =
+        |why: String| CommandError::Other(format!("reading {}: {why}", folder.join(FLEET_FILE)));
     let manifest = output::read_manifest(folder)?;
     let bytes = output::read(&folder.join(FLEET_FILE))?;
     let (Some(manifest), Some(bytes)) = (manifest, bytes) else {
         return Err(other("the file is missing".to_owned()));
     };
     if output::sha256(&bytes) != manifest.intent {
-        return Err(other("its digest is not the manifest's: it was edited, or a run was cut off".to_owned()));
+        return Err(other(
+            "its digest is not the manifest's: it was edited, or a run was cut off".to_owned(),
+        ));
     }
     let document: IntentDocument<'_> =
         serde_json::from_slice(&bytes).map_err(|error| other(error.to_string()))?;

@@ -20,7 +20,9 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> Outcome {
         }
         ["rule", name] | [name] => *name,
         [what, ..] => {
-            return Err(CommandError::Other(format!("`{what}` cannot be explained; try `explain rule NAME`")));
+            return Err(CommandError::Other(format!(
+                "`{what}` cannot be explained; try `explain rule NAME`"
+            )));
         }
     };
     match rules::find(name) {

@@ -54,10 +54,12 @@ impl Cx {
     pub(super) fn check_words(&mut self, node: &Node, kind: &'static Kind, path: &ItemPath) {
         self.check_args(node, kind, path);
         let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
-        for (word, value) in &node.props {
+        // Fields that unknown words were probably meant to be: that they are missing is no news.
+        let mut meant: Vec<&str> = Vec::new();
+        for (word, _) in &node.props {
             match kind.field(&word.text) {
                 Some(field) if !field.is_child() => self.once(&mut seen, word, path),
-                known => self.unknown_property(word, value, kind, known, path),
+                known => meant.extend(self.unknown_property(word, kind, known, path)),
             }
         }
         for child in &node.children {
@@ -67,14 +69,18 @@ impl Cx {
                         self.once(&mut seen, &child.name, path);
                     }
                 }
-                known => self.unknown_node(child, kind, known, path),
+                known => meant.extend(self.unknown_node(child, kind, known, path)),
             }
         }
         for field in kind.fields.iter().filter(|field| field.occurs == Occurs::Required) {
             let there = node.props.iter().any(|(word, _)| word.text == field.key)
                 || node.children.iter().any(|child| child.name.text == field.key);
-            if !there {
-                self.missing(node, kind, field, path);
+            if there {
+                continue;
+            }
+            self.poison(&path.child(field.key));
+            if !meant.contains(&field.key) {
+                self.missing(node, kind, field);
             }
         }
     }
@@ -89,7 +95,8 @@ impl Cx {
                 0 => format!("`{}` takes no value", kind.name),
                 _ => format!("`{}` takes one value, not {}", kind.name, node.args.len()),
             };
-            let finding = Diagnostic::new(&rules::SPEC_WRONG_TYPE, title).at(extra.span, "too much");
+            let finding =
+                Diagnostic::new(&rules::SPEC_WRONG_TYPE, title).at(extra.span, "too much");
             self.report(finding.help("remove it"));
             self.poison(path);
         }
@@ -123,11 +130,10 @@ impl Cx {
     fn unknown_property(
         &mut self,
         word: &Word,
-        value: &Value,
         kind: &'static Kind,
-        known: Option<&Field>,
+        known: Option<&'static Field>,
         path: &ItemPath,
-    ) {
+    ) -> Option<&'static str> {
         if let Some(field) = known {
             let title = format!("`{}` is a child of `{}`, not a property", word.text, kind.name);
             let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_PROPERTY, title)
@@ -135,33 +141,18 @@ impl Cx {
                 .help(format!("write it in braces: `{{ {} … }}`", field.key));
             self.report(finding);
             self.poison(&path.child(&word.text));
-            return;
+            return Some(field.key);
         }
-        if matches!(word.text.as_str(), ">" | "<") {
-            // KDL reads a bare `>=580` as a property called `>`.
-            let title = "a condition on a version stands in quotes".to_owned();
-            let raw = match &value.scalar {
-                Scalar::Integer(number) => number.to_string(),
-                Scalar::Decimal(text) | Scalar::String(text) => text.clone(),
-                _ => String::new(),
-            };
-            let finding = Diagnostic::new(&rules::SPEC_SYNTAX, title)
-                .at(Span { end: value.span.end, ..word.span }, "KDL reads a property here")
-                .help(format!("put it in quotes: `\"{}={raw}\"`", word.text));
-            self.report(finding);
-            self.poison(path);
-            return;
-        }
-        self.unknown_word(word, kind, false);
+        self.unknown_word(word, kind, false)
     }
 
     fn unknown_node(
         &mut self,
         child: &Node,
         kind: &'static Kind,
-        known: Option<&Field>,
+        known: Option<&'static Field>,
         path: &ItemPath,
-    ) {
+    ) -> Option<&'static str> {
         let word = &child.name;
         if let Some(field) = known {
             let title = format!("`{}` is a property of `{}`, not a child", word.text, kind.name);
@@ -170,14 +161,20 @@ impl Cx {
                 .help(format!("write it on the line of `{}`: `{}=…`", kind.name, field.key));
             self.report(finding);
             self.poison(&path.child(&word.text));
-            return;
+            return Some(field.key);
         }
-        self.unknown_word(word, kind, true);
+        self.unknown_word(word, kind, true)
     }
 
     /// A word that the kind does not have. The nearest known word decides what it was meant to be,
     /// so that a mistake is the same finding in KDL and in YAML.
-    fn unknown_word(&mut self, word: &Word, kind: &'static Kind, as_child: bool) {
+    /// Gives that word.
+    fn unknown_word(
+        &mut self,
+        word: &Word,
+        kind: &'static Kind,
+        as_child: bool,
+    ) -> Option<&'static str> {
         let near = did_you_mean(&word.text, kind.fields.iter().map(|field| field.key));
         let is_child = near.and_then(|key| kind.field(key)).map_or(as_child, Field::is_child);
         let rule = if is_child { &rules::SPEC_UNKNOWN_NODE } else { &rules::SPEC_UNKNOWN_PROPERTY };
@@ -192,9 +189,10 @@ impl Cx {
             None if kind.fields.is_empty() => finding.help("it takes nothing inside"),
             None => finding.help(format!("it knows {}", words())),
         });
+        near
     }
 
-    fn missing(&mut self, node: &Node, kind: &'static Kind, field: &Field, path: &ItemPath) {
+    fn missing(&mut self, node: &Node, kind: &'static Kind, field: &Field) {
         let example = match field.form {
             Form::Property(ty) => format!("{}={}", field.key, ty.example),
             Form::Value(ty) | Form::List(ty) => format!("{} {}", field.key, ty.example),
@@ -211,7 +209,6 @@ impl Cx {
             .at(span, format!("`{}` is missing in here", field.key))
             .help(format!("add `{example}`"));
         self.report(finding);
-        self.poison(&path.child(field.key));
     }
 
     /// Reads the argument of an item.
@@ -262,6 +259,11 @@ impl Cx {
     /// A child that is a value and nothing else.
     fn leaf(&mut self, child: &Node, most: Option<usize>, ty: &super::Type, path: &ItemPath) {
         let name = &child.name.text;
+        if let Some(finding) = bare_condition(child) {
+            self.report(finding);
+            self.poison(path);
+            return;
+        }
         let extra = child.props.first().map(|(word, _)| word.span);
         let extra = extra.or_else(|| child.children.first().map(|inner| inner.name.span));
         let extra = extra.or_else(|| child.args.get(most?).map(|arg| arg.span));
@@ -327,6 +329,22 @@ impl Cx {
         }
         found
     }
+}
+
+/// KDL reads a bare `>=580` as a property called `>`.
+fn bare_condition(child: &Node) -> Option<Diagnostic> {
+    let (word, value) = child.props.first()?;
+    if !matches!(word.text.as_str(), ">" | "<") {
+        return None;
+    }
+    let raw = match &value.scalar {
+        Scalar::Integer(number) => number.to_string(),
+        Scalar::Decimal(text) | Scalar::String(text) => text.clone(),
+        Scalar::Bool(_) | Scalar::Null | Scalar::Collection(_) => String::new(),
+    };
+    let finding = Diagnostic::new(&rules::SPEC_SYNTAX, "a condition on a version stands in quotes")
+        .at(Span { end: value.span.end, ..word.span }, "KDL reads a property here");
+    Some(finding.help(format!("put it in quotes: `\"{}={raw}\"`", word.text)))
 }
 
 fn describe(node: &Node) -> String {

@@ -243,9 +243,11 @@ impl<const MIN: u32, const MAX: u32> ValueType for Count<MIN, MAX> {
                 };
                 let title = format!("`{number}` is out of range: a number {range} is expected");
                 let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title);
-                Err(Box::new(finding.at(value.span, format!("must be {range}")).help(format!(
-                    "write a number {range}"
-                ))))
+                Err(Box::new(
+                    finding
+                        .at(value.span, format!("must be {range}"))
+                        .help(format!("write a number {range}")),
+                ))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Node classes: pool × owner × what an exception changes, and what their nodes advertise.
 
+use fleetc_schema::Hostlist;
 use fleetc_schema::catalog::{Architecture, Gpu};
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{
@@ -8,7 +9,6 @@ use fleetc_schema::intent::{
 };
 use fleetc_schema::name::{ClassName, ClusterName, PolicyName, PoolName};
 use fleetc_schema::units::Mib;
-use fleetc_schema::Hostlist;
 use indexmap::IndexMap;
 
 use super::policies;
@@ -38,7 +38,8 @@ pub fn lower(
                 let class_name = match ClassName::new(&text) {
                     Ok(name) => name,
                     Err(error) => {
-                        let title = format!("a class of the pool would have an illegal name: {error}");
+                        let title =
+                            format!("a class of the pool would have an illegal name: {error}");
                         let finding = Diagnostic::new(&rules::NAME_ILLEGAL, title);
                         let finding = finding.at(&pool.path, "names pool, cluster and exception");
                         cx.report(finding.help("use a shorter name for the pool or the cluster"));
@@ -164,8 +165,10 @@ impl Maker<'_> {
                     slot,
                     index,
                     mig: layout.map(|placed| placed.instances.clone()),
-                    path: layout
-                        .map_or_else(|| self.pool.path.child("sharing"), |placed| placed.path.clone()),
+                    path: layout.map_or_else(
+                        || self.pool.path.child("sharing"),
+                        |placed| placed.path.clone(),
+                    ),
                 }
             })
             .collect()

@@ -1,12 +1,12 @@
 //! Clusters and partitions.
 
+use fleetc_schema::Hostlist;
 use fleetc_schema::diag::{Diagnostic, Severity, rules};
 use fleetc_schema::intent::{
     Cluster, Driver, GpuOperator, Kubernetes, Partition, Scheduler, Slurm,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName};
 use fleetc_schema::version::{Known, KubernetesRelease, SlurmRelease, Version};
-use fleetc_schema::Hostlist;
 use indexmap::IndexMap;
 
 use super::names::Names;
@@ -34,12 +34,7 @@ pub fn lower(
     clusters
 }
 
-fn lower_one(
-    item: &kinds::Cluster,
-    names: &Names,
-    pools: &Pools,
-    cx: &mut Cx,
-) -> Option<Cluster> {
+fn lower_one(item: &kinds::Cluster, names: &Names, pools: &Pools, cx: &mut Cx) -> Option<Cluster> {
     let name = item.arg.as_ref()?.value.clone();
     let scheduler = match (&item.slurm, &item.kubernetes) {
         (Some(slurm), None) => Scheduler::Slurm(lower_slurm(slurm, &name, names, pools, cx)?),
@@ -149,10 +144,11 @@ fn partitions(
         }
         if let Some(flag) = item.default.as_ref().filter(|flag| flag.value) {
             if let Some(first) = default {
-                let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, "two partitions are the default")
-                    .at(flag.span, "the second one")
-                    .at(first.span, "the first one")
-                    .note("slurmctld says nothing and takes the last");
+                let finding =
+                    Diagnostic::new(&rules::SPEC_DUPLICATE, "two partitions are the default")
+                        .at(flag.span, "the second one")
+                        .at(first.span, "the first one")
+                        .note("slurmctld says nothing and takes the last");
                 cx.report(finding.help("let one partition be the default"));
             }
             default = default.or(Some(flag));

@@ -26,7 +26,9 @@ pub fn lower(spec: &kinds::Spec, start: Span, cx: &mut Cx) -> Fleet {
     Fleet {
         name: name.unwrap_or_else(stand_in),
         as_of: fleet.and_then(|fleet| fleet.as_of.as_ref()).map(|date| date.value),
-        label_prefix: fleet.and_then(|fleet| label_prefix(fleet, cx)).unwrap_or_else(|| LABEL_PREFIX.into()),
+        label_prefix: fleet
+            .and_then(|fleet| label_prefix(fleet, cx))
+            .unwrap_or_else(|| LABEL_PREFIX.into()),
     }
 }
 
@@ -40,7 +42,10 @@ fn label_prefix(fleet: &kinds::Fleet, cx: &mut Cx) -> Option<String> {
     let prefix = fleet.label_prefix.as_ref()?;
     let label = |part: &str| {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        !part.is_empty() && part.chars().all(allowed) && !part.starts_with('-') && !part.ends_with('-')
+        !part.is_empty()
+            && part.chars().all(allowed)
+            && !part.starts_with('-')
+            && !part.ends_with('-')
     };
     if prefix.value.len() <= 253 && prefix.value.split('.').all(label) {
         return Some(prefix.value.clone());

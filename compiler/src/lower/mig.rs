@@ -1,11 +1,11 @@
 //! MIG layouts of a pool: profiles looked up, instances placed.
 
+use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::{Catalog, Gpu};
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use fleetc_schema::intent::{GpuIndexes, GpuInstance, MigLayout, Slice};
 use fleetc_schema::mig::{Demand, GiProfile, MigTable, NoLayout, nearest_layouts, place};
 use fleetc_schema::units::Mib;
-use fleetc_schema::ItemPath;
 
 use super::names::quoted;
 use crate::language::{At, Cx, did_you_mean, kinds};
@@ -82,16 +82,17 @@ fn indexes_fit(
 ) -> bool {
     let count = board.count;
     if let Some(max) = indexes.value.last().filter(|max| *max >= count) {
-        let title = format!("GPU {max} is out of range: a node has {count} GPUs, 0 to {}", count - 1);
+        let title =
+            format!("GPU {max} is out of range: a node has {count} GPUs, 0 to {}", count - 1);
         let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
             .at(indexes.span, "beyond the last GPU")
             .at(board.system, format!("{count} GPUs a node"));
         cx.report(finding.help(format!("numbers go from 0 to {}", count - 1)));
         return false;
     }
-    let twice = covered
-        .iter()
-        .find_map(|(other, span)| Some((indexes.value.iter().find(|i| other.contains(*i))?, *span)));
+    let twice = covered.iter().find_map(|(other, span)| {
+        Some((indexes.value.iter().find(|i| other.contains(*i))?, *span))
+    });
     if let Some((gpu, first)) = twice {
         let title = format!("GPU {gpu} is laid out twice");
         let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
@@ -218,9 +219,8 @@ fn no_placement(
         NoLayout::NoArrangement => {
             finding.note("the memory slices would do, but no choice of starts keeps them apart")
         }
-        NoLayout::Engines => {
-            finding.note("they could be placed, but the GPU's media and copy engines do not go round")
-        }
+        NoLayout::Engines => finding
+            .note("they could be placed, but the GPU's media and copy engines do not go round"),
     };
     let near: Vec<String> =
         nearest_layouts(table, demands, 3).iter().map(|layout| layout_words(layout)).collect();

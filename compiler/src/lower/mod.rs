@@ -16,10 +16,10 @@ mod teams;
 
 use std::collections::BTreeSet;
 
+use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::Catalog;
 use fleetc_schema::diag::{Diagnostic, Span};
 use fleetc_schema::intent::Intent;
-use fleetc_schema::ItemPath;
 use indexmap::IndexMap;
 
 use crate::language::{Cx, kinds};
@@ -43,7 +43,9 @@ impl Lowered {
     /// depends on it stays silent.
     pub fn is_poisoned(&self, path: &ItemPath) -> bool {
         let inside = |outer: &str, inner: &str| {
-            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
+            inner
+                .strip_prefix(outer)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
         };
         self.poisoned
             .iter()

@@ -35,7 +35,10 @@ impl Names {
             text.split_once('/').map_or(text, |(_, name)| name).trim_matches('"').to_owned()
         };
         Self {
-            clusters: Declared::new("cluster", spec.clusters.iter().map(|i| (name(&i.path), i.span))),
+            clusters: Declared::new(
+                "cluster",
+                spec.clusters.iter().map(|i| (name(&i.path), i.span)),
+            ),
             pools: Declared::new("pool", spec.pools.iter().map(|i| (name(&i.path), i.span))),
             teams: Declared::new("team", spec.teams.iter().map(|i| (name(&i.path), i.span))),
         }
@@ -57,7 +60,8 @@ impl Declared {
             return text.parse().ok();
         }
         let title = format!("no {} is called `{text}`", self.kind);
-        let finding = Diagnostic::new(&rules::NAME_UNKNOWN, title).at(reference.span, "not defined");
+        let finding =
+            Diagnostic::new(&rules::NAME_UNKNOWN, title).at(reference.span, "not defined");
         let known = || self.order.iter().map(String::as_str);
         let finding = match did_you_mean(text, known()) {
             Some(near) => {

@@ -47,7 +47,11 @@ pub fn lower(spec: &kinds::Spec, names: &Names, cx: &mut Cx) -> IndexMap<PolicyN
             power_limit: item.power_limit.as_ref().map(|limit| limit.value),
             pcie_gen: pcie.and_then(|p| p.gen_.as_ref()).and_then(|n| small(n.value.0)),
             pcie_width: pcie.and_then(|p| p.width.as_ref()).and_then(|n| small(n.value.0)),
-            nvlinks: item.nvlink.as_ref().and_then(|n| n.active.as_ref()).and_then(|n| small(n.value.0)),
+            nvlinks: item
+                .nvlink
+                .as_ref()
+                .and_then(|n| n.active.as_ref())
+                .and_then(|n| small(n.value.0)),
         };
         policies.insert(name.value.clone(), policy);
     }

@@ -148,7 +148,9 @@ fn owners(
                 };
                 let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
                     .at(item.span, "neither `cluster` nor `split` in here");
-                cx.report(finding.help("add `cluster \"…\"`, or `split { cluster \"…\" nodes=\"…\" }`"));
+                cx.report(
+                    finding.help("add `cluster \"…\"`, or `split { cluster \"…\" nodes=\"…\" }`"),
+                );
             }
             None
         }
@@ -283,8 +285,9 @@ fn lower_sharing(
         SharingMode::Mps | SharingMode::TimeSlicing => {
             let Some(replicas) = &item.replicas else {
                 if !cx.poisoned.contains(&item.path.child("replicas")) {
-                    let finding = Diagnostic::new(&rules::SPEC_MISSING, "sharing states no `replicas`")
-                        .at(item.span, "how many clients has a GPU?");
+                    let finding =
+                        Diagnostic::new(&rules::SPEC_MISSING, "sharing states no `replicas`")
+                            .at(item.span, "how many clients has a GPU?");
                     cx.report(finding.help("add `replicas=4`"));
                 }
                 return None;

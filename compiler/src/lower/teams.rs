@@ -35,14 +35,10 @@ pub fn lower(
     teams
 }
 
-fn lower_quota(
-    item: &kinds::Quota,
-    names: &Names,
-    intent: &Intent,
-    cx: &mut Cx,
-) -> Option<Quota> {
+fn lower_quota(item: &kinds::Quota, names: &Names, intent: &Intent, cx: &mut Cx) -> Option<Quota> {
     let reference = item.arg.as_ref()?;
-    let place = Place { what: "quota", pool: reference, cluster: item.cluster.as_ref(), span: item.span };
+    let place =
+        Place { what: "quota", pool: reference, cluster: item.cluster.as_ref(), span: item.span };
     let (pool, cluster) = place.resolve(names, intent, cx)?;
     let capacity = intent.capacity(&pool, &cluster);
     let resource = match &item.slice {
@@ -116,8 +112,8 @@ impl Place<'_> {
             (Some(cluster), _, owners) if owners.contains(&&cluster) => Some((pool, cluster)),
             (Some(cluster), Some(reference), owners) => {
                 let title = format!("cluster `{cluster}` owns no node of pool `{pool}`");
-                let finding = Diagnostic::new(&rules::NAME_UNKNOWN, title)
-                    .at(reference.span, "not an owner");
+                let finding =
+                    Diagnostic::new(&rules::NAME_UNKNOWN, title).at(reference.span, "not an owner");
                 cx.report(finding.help(format!("its owners are {}", quoted(owners.iter()))));
                 None
             }
@@ -153,8 +149,11 @@ fn slice_of(
     if capacity.is_empty() {
         return None;
     }
-    let slices: Vec<String> =
-        capacity.keys().filter(|r| matches!(r, Resource::Slice(_))).map(ToString::to_string).collect();
+    let slices: Vec<String> = capacity
+        .keys()
+        .filter(|r| matches!(r, Resource::Slice(_)))
+        .map(ToString::to_string)
+        .collect();
     let title = format!("pool `{pool}` has no slice `{}`", slice.value);
     let finding = Diagnostic::new(&rules::NAME_UNKNOWN, title)
         .at(slice.span, "not cut in this pool")
@@ -207,7 +206,8 @@ fn lower_workload(
     };
     let gpus = item.gpus.as_ref();
     let parallel = gpus.and_then(|gpus| gpus.parallel.as_ref()).map(|parallel| {
-        let degree = |d: &Option<At<crate::language::Positive>>| d.as_ref().map_or(1, |d| d.value.0);
+        let degree =
+            |d: &Option<At<crate::language::Positive>>| d.as_ref().map_or(1, |d| d.value.0);
         Parallel {
             tensor: degree(&parallel.tensor),
             pipeline: degree(&parallel.pipeline),

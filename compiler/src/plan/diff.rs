@@ -18,8 +18,17 @@ use indexmap::IndexMap;
 pub fn changes(old: &Intent, new: &Intent) -> Vec<Change> {
     let mut found = Found(Vec::new());
     // Classes are computed from the rest: what changed in them changed there.
-    let Intent { fleet, clusters, racks, pools, classes: _, policies, teams, workloads, monitoring } =
-        new;
+    let Intent {
+        fleet,
+        clusters,
+        racks,
+        pools,
+        classes: _,
+        policies,
+        teams,
+        workloads,
+        monitoring,
+    } = new;
     found.fleet(&old.fleet, fleet);
     found.clusters(&old.clusters, clusters);
     found.racks(&old.racks, racks);
@@ -97,7 +106,13 @@ impl Found {
     fn fleet(&mut self, old: &Fleet, new: &Fleet) {
         let Fleet { name, as_of, label_prefix } = new;
         let path = || ItemPath::item("fleet", name);
-        self.value(|| ChangeKind::FleetName, path, "name", words(Some(&old.name)), words(Some(name)));
+        self.value(
+            || ChangeKind::FleetName,
+            path,
+            "name",
+            words(Some(&old.name)),
+            words(Some(name)),
+        );
         self.value(
             || ChangeKind::AsOf,
             || path().child("as-of"),
@@ -393,7 +408,10 @@ impl Found {
                 self.layouts(name, path, old_layouts, layouts);
             }
             (Sharing::Mps { replicas: before }, Sharing::Mps { replicas: after })
-            | (Sharing::TimeSlicing { replicas: before }, Sharing::TimeSlicing { replicas: after }) => {
+            | (
+                Sharing::TimeSlicing { replicas: before },
+                Sharing::TimeSlicing { replicas: after },
+            ) => {
                 self.value(
                     || ChangeKind::Replicas(p()),
                     || path.child("replicas"),
@@ -403,7 +421,10 @@ impl Found {
                 );
             }
             (
-                Sharing::Whole | Sharing::Mig { .. } | Sharing::Mps { .. } | Sharing::TimeSlicing { .. },
+                Sharing::Whole
+                | Sharing::Mig { .. }
+                | Sharing::Mps { .. }
+                | Sharing::TimeSlicing { .. },
                 _,
             ) => self.value(
                 || ChangeKind::SharingMode(p()),
@@ -431,7 +452,8 @@ impl Found {
                 false => parts.join(" + "),
             }
         };
-        let same_gpus = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.gpus == b.gpus);
+        let same_gpus =
+            old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.gpus == b.gpus);
         if same_gpus {
             for (before, after) in old.iter().zip(new) {
                 self.value(
@@ -509,7 +531,9 @@ impl Found {
             let (before, after) = match side {
                 Side::Added(after) => (None, Some(policy_words(after))),
                 Side::Removed(before) => (Some(policy_words(before)), None),
-                Side::Both(before, after) => (Some(policy_words(before)), Some(policy_words(after))),
+                Side::Both(before, after) => {
+                    (Some(policy_words(before)), Some(policy_words(after)))
+                }
             };
             self.value(|| ChangeKind::Policy, path, "node policy", before, after);
         }
@@ -563,7 +587,8 @@ impl Found {
             let find = |side: &[Quota]| side.iter().find(|other| same(quota, other)).map(amount);
             let kind =
                 || ChangeKind::Quota(team.clone(), quota.pool.clone(), quota.cluster.clone());
-            let what = format!("guarantee of {} in {} ({})", quota.resource, quota.pool, quota.cluster);
+            let what =
+                format!("guarantee of {} in {} ({})", quota.resource, quota.pool, quota.cluster);
             self.value(kind, || quota.path.clone(), &what, find(old), find(new));
         }
     }
@@ -597,16 +622,8 @@ impl Found {
 }
 
 fn policy_words(policy: &NodePolicy) -> String {
-    let NodePolicy {
-        pools,
-        driver,
-        ecc,
-        persistence,
-        power_limit,
-        pcie_gen,
-        pcie_width,
-        nvlinks,
-    } = policy;
+    let NodePolicy { pools, driver, ecc, persistence, power_limit, pcie_gen, pcie_width, nvlinks } =
+        policy;
     let parts = [
         (!pools.is_empty()).then(|| format!("pools {}", joined(pools))),
         driver.as_ref().map(|driver| format!("driver {driver}")),
@@ -621,25 +638,13 @@ fn policy_words(policy: &NodePolicy) -> String {
 }
 
 fn workload_words(workload: &Workload) -> String {
-    let Workload {
-        team,
-        pool,
-        cluster,
-        kind,
-        slice,
-        gpus,
-        parallel,
-        replicas,
-        memory,
-        isolation,
-    } = workload;
+    let Workload { team, pool, cluster, kind, slice, gpus, parallel, replicas, memory, isolation } =
+        workload;
     let parts = [
         Some(format!("{kind} of {team} in {pool} ({cluster})")),
         slice.as_ref().map(|slice| format!("slice {slice}")),
         Some(format!("{gpus} GPUs")),
-        parallel.map(|p| {
-            format!("{} × {} × {} × {}", p.tensor, p.pipeline, p.context, p.data)
-        }),
+        parallel.map(|p| format!("{} × {} × {} × {}", p.tensor, p.pipeline, p.context, p.data)),
         Some(match replicas.min == replicas.max {
             true => format!("{} replicas", replicas.min),
             false => format!("{} to {} replicas", replicas.min, replicas.max),

@@ -44,14 +44,14 @@ pub fn one(checked: &Checked, found: &Diagnostic) -> String {
     if handler.render_report(&mut drawn, &snippet).is_err() {
         drawn = format!("{}[{}]: {}\n", found.severity, found.rule.name, found.title);
     }
-    let mut text: String = drawn.lines().skip_while(|line| line.is_empty()).fold(
-        String::new(),
-        |mut text, line| {
-            text.push_str(line.trim_end());
-            text.push('\n');
-            text
-        },
-    );
+    // The drawing starts with an empty line and indents its title, which is the head of a finding.
+    let drawn = drawn.trim_start_matches('\n');
+    let drawn = drawn.strip_prefix("  ").unwrap_or(drawn);
+    let mut text = String::new();
+    for line in drawn.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
     let notes = found.notes.iter().map(|note| ("note", note));
     let help = found.help.iter().map(|help| ("help", help));
     for (word, body) in notes.chain(help) {

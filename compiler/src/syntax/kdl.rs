@@ -16,7 +16,15 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
     let document = match KdlDocument::parse_v2(text) {
         Ok(document) => document,
         Err(error) => {
-            diagnostics.extend(error.diagnostics.iter().map(|found| finding(file, text, found)));
+            // A brace that is not closed follows from another mistake inside it, if there is one.
+            let unclosed = |found: &&kdl::KdlDiagnostic| is_unclosed(message(found));
+            let others = error.diagnostics.iter().filter(|found| !unclosed(found)).count();
+            let causes = error.diagnostics.iter().filter(|found| others == 0 || !unclosed(found));
+            for found in causes.map(|found| finding(file, text, found)) {
+                if !diagnostics.contains(&found) {
+                    diagnostics.push(found);
+                }
+            }
             return Vec::new();
         }
     };
@@ -83,12 +91,20 @@ impl Reader<'_> {
     }
 }
 
+fn message(found: &kdl::KdlDiagnostic) -> &str {
+    found.message.as_deref().unwrap_or("this is not KDL")
+}
+
+fn is_unclosed(message: &str) -> bool {
+    message.to_ascii_lowercase().contains("closing '}'")
+}
+
 /// Turns a finding of the parser into ours, with help for what people write without quotes.
 fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> Diagnostic {
     let start = found.span.offset().min(text.len());
     let end = (start + found.span.len()).min(text.len());
     let token = text.get(start..end).unwrap_or_default();
-    let message = found.message.as_deref().unwrap_or("this is not KDL");
+    let message = message(found);
     if message.contains("property value")
         && let Some(equals) = token.rfind('=')
     {
@@ -98,9 +114,15 @@ fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> Diagnostic {
         return syntax_error("a property has no value", here, "nothing follows the `=`")
             .help("write the value right after the `=`, without a blank");
     }
+    if is_unclosed(message) {
+        // The place is the brace, or what follows it.
+        let before = text.get(..start).and_then(|text| text.rfind('{'));
+        let brace = if token.starts_with('{') { start } else { before.unwrap_or(start) };
+        let here = span(file, brace..brace + 1);
+        return syntax_error("a `{` is not closed", here, "opened here").help("add a `}`");
+    }
     let here = span(file, start..end);
     let (title, label) = match message {
-        m if m.contains("No closing '}'") => ("a `{` is not closed".to_owned(), "opened here"),
         m if m.contains("end of document") => {
             ("nothing may stand here".to_owned(), "a node ends before this")
         }
@@ -141,7 +163,9 @@ fn too_deep(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut at, mut depth) = (0, 0_usize);
     let skip_to = |from: usize, end: &str| {
-        text.get(from..).and_then(|rest| rest.find(end)).map_or(bytes.len(), |n| from + n + end.len())
+        text.get(from..)
+            .and_then(|rest| rest.find(end))
+            .map_or(bytes.len(), |n| from + n + end.len())
     };
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -186,7 +210,7 @@ mod tests {
             .map(|d| {
                 let place = match &d.labels[0].place {
                     fleetc_schema::diag::Place::Span(s) => {
-                        text[s.start as usize..s.end as usize].to_owned()
+                        text.get(s.start as usize..s.end as usize).unwrap().to_owned()
                     }
                     other => panic!("{other:?}"),
                 };
@@ -200,7 +224,8 @@ mod tests {
         let text = "é \"x\" a=\"b c\" 0x10 1.50";
         let mut diagnostics = Vec::new();
         let nodes = parse(0, text, &mut diagnostics);
-        let slice = |s: fleetc_schema::diag::Span| &text[s.start as usize..s.end as usize];
+        let slice =
+            |s: fleetc_schema::diag::Span| text.get(s.start as usize..s.end as usize).unwrap();
         assert_eq!(slice(nodes[0].props[0].1.span), "\"b c\"");
         assert_eq!(slice(nodes[0].args[1].span), "0x10");
         assert_eq!(nodes[0].args[1].scalar, Scalar::Integer(16));

@@ -61,12 +61,14 @@ pub enum Scalar {
 }
 
 impl Node {
-    /// The bytes from its name to its first argument, if that is on the same line.
+    /// The bytes of its name and first argument if they stand side by side, else of its name.
     pub fn head(&self) -> Span {
+        let beside = |arg: &Value| {
+            let gap = arg.span.start.checked_sub(self.name.span.end);
+            arg.span == self.name.span || gap.is_some_and(|gap| gap <= 2)
+        };
         match self.args.first() {
-            Some(arg) if arg.span.start >= self.name.span.start => {
-                Span { end: arg.span.end, ..self.name.span }
-            }
+            Some(arg) if beside(arg) => Span { end: arg.span.end, ..self.name.span },
             _ => self.name.span,
         }
     }

@@ -21,6 +21,9 @@ pub fn parse(
 ) -> Vec<Node> {
     let mut loader = Loader { file, text, diagnostics };
     let Some(document) = loader.document() else { return Vec::new() };
+    if loader.diagnostics.iter().any(|found| found.rule == &rules::SPEC_SYNTAX) {
+        return Vec::new();
+    }
     let mut nodes = Nodes { diagnostics: loader.diagnostics };
     match document {
         Yaml::Map(entries, _) => nodes.fields(entries, root).1,
@@ -81,7 +84,9 @@ impl<'a> Loader<'a> {
                     self.diagnostics.push(syntax_error(title, at, "a second one starts here"));
                     return None;
                 }
-                Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..)
+                Event::Scalar(..)
+                | Event::SequenceStart(..)
+                | Event::MappingStart(..)
                 | Event::Alias(_) => document = Some(self.value(event, at, &mut events, 0)?),
                 _ => {}
             }
@@ -90,8 +95,10 @@ impl<'a> Loader<'a> {
         Some(document.unwrap_or(Yaml::Scalar(empty)))
     }
 
+    /// The next event that is not a comment.
     fn next<'t>(&mut self, events: &mut Events<'t>) -> Option<(Event<'t>, Span)> {
-        match events.next_event()? {
+        let event = events.find(|event| !matches!(event, Ok((Event::Comment(..), _))));
+        match event? {
             Ok((event, at)) => {
                 let range = at.byte_range().unwrap_or(0..0);
                 Some((event, span(self.file, range)))
@@ -359,12 +366,17 @@ mod tests {
         assert_eq!(read("12:30"), Scalar::String("12:30".into()));
         assert_eq!(read("580.105.08"), Scalar::String("580.105.08".into()));
         assert_eq!(read("~"), Scalar::Null);
-        assert_eq!(core_schema("12".into(), ScalarStyle::DoubleQuoted), Scalar::String("12".into()));
+        assert_eq!(
+            core_schema("12".into(), ScalarStyle::DoubleQuoted),
+            Scalar::String("12".into())
+        );
     }
 
     #[test]
     fn aliases_duplicate_keys_and_second_documents_are_refused() {
-        for text in ["a: &x 1\nb: *x\n", "rack: {r1: {nodes: a}, r1: {nodes: b}}", "a: 1\n---\nb: 2"] {
+        for text in
+            ["a: &x 1\nb: *x\n", "rack: {r1: {nodes: a}, r1: {nodes: b}}", "a: 1\n---\nb: 2"]
+        {
             assert!(!nodes(text).1.is_empty(), "{text}");
         }
     }
@@ -377,6 +389,14 @@ mod tests {
             bomb.push_str("b: [*a, *a]\n");
         }
         assert!(!nodes(&bomb).1.is_empty());
+    }
+
+    #[test]
+    fn comments_may_stand_anywhere() {
+        let text = "# a\nrack: # b\n  # c\n  r1: {nodes: \"x\"} # d\n# e\nteam: [ # f\n  # g\n]\n";
+        let (nodes, found) = nodes(text);
+        assert_eq!(nodes.len(), 1);
+        assert_eq!(found.len(), 1, "a list of teams: {found:?}");
     }
 
     #[test]

@@ -31,11 +31,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fact<T> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Form<T> {
-            Stated {
-                value: Option<T>,
-                source: Vec<String>,
-                confidence: Confidence,
-            },
+            Stated { value: Option<T>, source: Vec<String>, confidence: Confidence },
             Plain(Option<T>),
         }
         Ok(match Form::deserialize(deserializer)? {

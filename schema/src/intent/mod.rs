@@ -7,8 +7,8 @@
 mod class;
 mod cluster;
 mod documents;
-mod pool;
 mod policy;
+mod pool;
 mod team;
 
 pub use class::{
@@ -24,9 +24,7 @@ pub use documents::{
 };
 pub use policy::NodePolicy;
 pub use pool::{Exception, GpuIndexes, MigLayout, MigStrategy, Pool, Rack, Sharing, Slice};
-pub use team::{
-    Isolation, Parallel, Quota, Replicas, Resource, Team, Workload, WorkloadKind,
-};
+pub use team::{Isolation, Parallel, Quota, Replicas, Resource, Team, Workload, WorkloadKind};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

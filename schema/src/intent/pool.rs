@@ -222,7 +222,9 @@ mod tests {
 
     #[test]
     fn gpu_numbers_read_and_fold() {
-        for (text, folded) in [("0-3", "0-3"), ("", ""), ("7", "7"), ("3,0,1,2", "0-3"), ("0,2-3", "0,2-3")] {
+        for (text, folded) in
+            [("0-3", "0-3"), ("", ""), ("7", "7"), ("3,0,1,2", "0-3"), ("0,2-3", "0,2-3")]
+        {
             assert_eq!(text.parse::<GpuIndexes>().unwrap().to_string(), folded);
         }
         for wrong in ["a", ",", "3-1", "0-3,2", "64", "-1", "0-"] {

@@ -129,7 +129,11 @@ fn enumerate<'a>(
     all: &mut Vec<Vec<Demand<'a>>>,
 ) {
     let layout = || -> Vec<Demand<'a>> {
-        demands.iter().zip(counts.iter()).map(|(d, c)| Demand { profile: d.profile, count: *c }).collect()
+        demands
+            .iter()
+            .zip(counts.iter())
+            .map(|(d, c)| Demand { profile: d.profile, count: *c })
+            .collect()
     };
     let Some(demand) = demands.get(at) else {
         let layout = layout();
@@ -149,7 +153,8 @@ fn enumerate<'a>(
     }
 }
 
-#[cfg(all(test, feature = "catalog"))]
+#[cfg(test)]
+#[cfg(feature = "catalog")]
 mod tests {
     use super::*;
     use crate::catalog::Catalog;

@@ -113,7 +113,17 @@ mod tests {
 
     #[test]
     fn every_form_of_a_name_reads_and_prints() {
-        for name in ["1g.10gb", "7g.80gb", "1g.10gb+me", "1g.24gb+me.all", "1g.24gb+gfx", "1g.24gb-me", "1c.3g.40gb", "2c.3g.71gb", "1g.5gb+gfx,me"] {
+        for name in [
+            "1g.10gb",
+            "7g.80gb",
+            "1g.10gb+me",
+            "1g.24gb+me.all",
+            "1g.24gb+gfx",
+            "1g.24gb-me",
+            "1c.3g.40gb",
+            "2c.3g.71gb",
+            "1g.5gb+gfx,me",
+        ] {
             let profile: MigProfile = name.parse().unwrap();
             assert_eq!(profile.to_string(), name);
         }
@@ -121,7 +131,21 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused() {
-        for wrong in ["", "1g", "10gb", "1g.10", "1g10gb", "0g.10gb", "01g.10gb", "1g.10gb+xx", "1g.10gb-gfx", "1g.10gb+me-me", "3c.3g.40gb", "1g.10GB", "h100_1g.10gb"] {
+        for wrong in [
+            "",
+            "1g",
+            "10gb",
+            "1g.10",
+            "1g10gb",
+            "0g.10gb",
+            "01g.10gb",
+            "1g.10gb+xx",
+            "1g.10gb-gfx",
+            "1g.10gb+me-me",
+            "3c.3g.40gb",
+            "1g.10GB",
+            "h100_1g.10gb",
+        ] {
             assert!(wrong.parse::<MigProfile>().is_err(), "{wrong}");
         }
     }

@@ -92,12 +92,16 @@ impl Target for DevicePlugin {
     fn emit(&self, scope: &Scope<'_>) -> OutputTree {
         let mut tree = OutputTree::default();
         let Scope::Kubernetes(intent, cluster, kubernetes) = scope else { return tree };
-        let pools: Vec<_> =
-            intent.pools.iter().filter(|(_, pool)| pool.parts.contains_key(&cluster.name)).collect();
+        let pools: Vec<_> = intent
+            .pools
+            .iter()
+            .filter(|(_, pool)| pool.parts.contains_key(&cluster.name))
+            .collect();
         if pools.is_empty() {
             return tree;
         }
-        let namespace = kubernetes.gpu_operator.as_ref().map(|operator| operator.namespace.as_str());
+        let namespace =
+            kubernetes.gpu_operator.as_ref().map(|operator| operator.namespace.as_str());
         let document = ConfigMap {
             api_version: "v1",
             kind: "ConfigMap",
@@ -107,8 +111,12 @@ impl Target for DevicePlugin {
                 .map(|(name, pool)| (name.as_str(), yaml::document(&config(pool))))
                 .collect(),
         };
-        let fleet = format!("fleet {}, cluster {}: one key a pool, chosen by the node label", intent.fleet.name, cluster.name);
-        let text = header(&[&fleet, "nvidia.com/device-plugin.config."]) + &yaml::document(&document);
+        let fleet = format!(
+            "fleet {}, cluster {}: one key a pool, chosen by the node label",
+            intent.fleet.name, cluster.name
+        );
+        let text =
+            header(&[&fleet, "nvidia.com/device-plugin.config."]) + &yaml::document(&document);
         let items = pools.iter().map(|(name, _)| ItemPath::item("pool", name).child("sharing"));
         let path = format!("clusters/{}/kubernetes/device-plugin/config.yaml", cluster.name);
         tree.add(path, OutputFile::one(items, text));
@@ -127,9 +135,10 @@ impl Target for DevicePlugin {
         else {
             return other(change);
         };
-        let nodes = [old, new].into_iter().flatten().find_map(|scope| {
-            scope.intent().pools.get(pool)?.parts.get(scope.name()).cloned()
-        });
+        let nodes = [old, new]
+            .into_iter()
+            .flatten()
+            .find_map(|scope| scope.intent().pools.get(pool)?.parts.get(scope.name()).cloned());
         let what = "pods hold devices that will be called otherwise";
         Effect::on(Disruption::Drain, nodes.unwrap_or_default(), what)
     }

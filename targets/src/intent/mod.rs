@@ -6,13 +6,13 @@
 
 use std::borrow::Cow;
 
+use fleetc_schema::Hostlist;
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::Diagnostic;
 use fleetc_schema::intent::{
     CLASS_SCHEMA, Class, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, Intent, IntentDocument,
 };
 use fleetc_schema::plan::{Change, Effect};
-use fleetc_schema::Hostlist;
 use indexmap::IndexMap;
 
 use crate::write::json;

@@ -73,9 +73,7 @@ impl Target for Quotas {
             ChangeKind::Team(..) | ChangeKind::Namespace(_) => {
                 Effect::daemon(Disruption::Reload, "ResourceQuotas come or go")
             }
-            ChangeKind::LabelPrefix => {
-                Effect::daemon(Disruption::Reload, "nodes get other labels")
-            }
+            ChangeKind::LabelPrefix => Effect::daemon(Disruption::Reload, "nodes get other labels"),
             // Nothing of these stands in the files of this target, or they are about another cluster.
             ChangeKind::Cluster(..)
             | ChangeKind::Driver(_)

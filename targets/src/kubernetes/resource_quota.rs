@@ -47,7 +47,9 @@ pub fn emit(intent: &Intent, cluster: &Cluster) -> OutputTree {
     for (name, team) in &intent.teams {
         let hard: IndexMap<String, String> = governed
             .iter()
-            .map(|resource| (format!("requests.{resource}"), cap(team, cluster, resource).to_string()))
+            .map(|resource| {
+                (format!("requests.{resource}"), cap(team, cluster, resource).to_string())
+            })
             .collect();
         let document = ResourceQuota {
             api_version: "v1",
@@ -87,9 +89,10 @@ fn governed(intent: &Intent, cluster: &Cluster) -> Vec<String> {
 }
 
 fn cap(team: &Team, cluster: &Cluster, resource: &str) -> u64 {
-    let quotas = team.quotas.iter().filter(|quota| {
-        quota.cluster == cluster.name && quota.resource.kubernetes() == resource
-    });
+    let quotas = team
+        .quotas
+        .iter()
+        .filter(|quota| quota.cluster == cluster.name && quota.resource.kubernetes() == resource);
     quotas.map(|quota| u64::from(quota.limit.unwrap_or(quota.guaranteed))).sum()
 }
 

@@ -76,7 +76,9 @@ impl Target for MigParted {
         match &change.kind {
             ChangeKind::MigLayout(pool) | ChangeKind::Missing(pool) => Effect::on(
                 Disruption::Drain,
-                sides.differing(pool, |class| class.gpus.iter().map(|g| g.mig.clone()).collect::<Vec<_>>()),
+                sides.differing(pool, |class| {
+                    class.gpus.iter().map(|g| g.mig.clone()).collect::<Vec<_>>()
+                }),
                 "GPU instances are destroyed and created: no process may use them",
             ),
             ChangeKind::SharingMode(pool) => {
@@ -90,7 +92,11 @@ impl Target for MigParted {
                     gpus.into_iter().any(|gpu| gpu.mig_mode_needs_reset)
                 });
                 match resets {
-                    true => Effect::on(Disruption::GpuReset, nodes, "MIG mode changes: Ampere takes a reset"),
+                    true => Effect::on(
+                        Disruption::GpuReset,
+                        nodes,
+                        "MIG mode changes: Ampere takes a reset",
+                    ),
                     false => Effect::on(Disruption::Drain, nodes, "MIG mode changes"),
                 }
             }
@@ -158,7 +164,10 @@ fn entries(gpus: &[GpuSlot]) -> Vec<Entry> {
             counts
         });
         let mig_enabled = mig_devices.is_some();
-        match entries.iter_mut().find(|e| e.mig_enabled == mig_enabled && e.mig_devices == mig_devices) {
+        match entries
+            .iter_mut()
+            .find(|e| e.mig_enabled == mig_enabled && e.mig_devices == mig_devices)
+        {
             Some(entry) => entry.devices.push(gpu.index),
             None => entries.push(Entry { devices: vec![gpu.index], mig_enabled, mig_devices }),
         }

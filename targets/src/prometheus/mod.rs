@@ -44,16 +44,15 @@ impl Target for Alerts {
         let mut tree = OutputTree::default();
         let Some(cluster) = scope.cluster() else { return tree };
         let intent = scope.intent();
-        let classes: Vec<&Class> = intent
-            .classes_of(&cluster.name)
-            .filter(|class| !class.node.gpus.is_empty())
-            .collect();
+        let classes: Vec<&Class> =
+            intent.classes_of(&cluster.name).filter(|class| !class.node.gpus.is_empty()).collect();
         if classes.is_empty() {
             return tree;
         }
         let folder = format!("clusters/{}/monitoring", cluster.name);
         let head = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
-        let labels = "Targets carry the labels node and class; the exporter's job is dcgm-exporter.";
+        let labels =
+            "Targets carry the labels node and class; the exporter's job is dcgm-exporter.";
         let items: Vec<ItemPath> =
             classes.iter().map(|class| ItemPath::item("pool", &class.node.pool)).collect();
         let text = header(&[&head, labels]) + &yaml::document(&rules::file(cluster, &classes));

@@ -35,8 +35,19 @@ pub struct Group {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Rule {
-    Record { record: &'static str, expr: String, #[serde(skip_serializing_if = "Labels::is_empty")] labels: Labels },
-    Alert { alert: &'static str, expr: String, r#for: &'static str, labels: Labels, annotations: Labels },
+    Record {
+        record: &'static str,
+        expr: String,
+        #[serde(skip_serializing_if = "Labels::is_empty")]
+        labels: Labels,
+    },
+    Alert {
+        alert: &'static str,
+        expr: String,
+        r#for: &'static str,
+        labels: Labels,
+        annotations: Labels,
+    },
 }
 
 pub type Labels = BTreeMap<&'static str, String>;
@@ -54,7 +65,11 @@ pub fn file(cluster: &Cluster, classes: &[&Class]) -> RuleFile {
         groups: vec![
             Group { name: expected, interval: "30s", rules: expectations(classes) },
             Group { name: seen, interval: "30s", rules: sightings(&profiles) },
-            Group { name: alerts, interval: "30s", rules: self::alerts(cluster, !profiles.is_empty()) },
+            Group {
+                name: alerts,
+                interval: "30s",
+                rules: self::alerts(cluster, !profiles.is_empty()),
+            },
         ],
     }
 }
@@ -146,7 +161,8 @@ pub const MIG_INSTANCES_MISSING: (&str, &str) = (
 fn alerts(cluster: &Cluster, mig: bool) -> Vec<Rule> {
     let mut rules = vec![Rule::Alert {
         alert: "GpusMissing",
-        expr: "fleetc:node_gpus_seen < on (class) group_left (pool) fleetc:class_gpus_expected".to_owned(),
+        expr: "fleetc:node_gpus_seen < on (class) group_left (pool) fleetc:class_gpus_expected"
+            .to_owned(),
         r#for: FOR,
         labels: alert_labels(cluster, "critical"),
         annotations: annotations(GPUS_MISSING.0, GPUS_MISSING.1),

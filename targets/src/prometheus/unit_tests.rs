@@ -70,11 +70,8 @@ fn tests(cluster: &Cluster, class: &Class) -> Vec<Test> {
         alert_rule_test: alerts,
     };
     let gpus = class.node.gpus.len();
-    let mut tests = vec![test(
-        "as it should be",
-        node_series(class, "b", |_| true, |_, _| true),
-        quiet(class),
-    )];
+    let mut tests =
+        vec![test("as it should be", node_series(class, "b", |_| true, |_, _| true), quiet(class))];
     let last = gpus.saturating_sub(1);
     let without_last = |gpu: &GpuSlot| usize::from(gpu.index) != last;
     let mut fires = vec![gpus_missing(cluster, class, last)];
@@ -87,9 +84,11 @@ fn tests(cluster: &Cluster, class: &Class) -> Vec<Test> {
 
     if let Some(profile) = class.node.mig_counts().into_keys().next() {
         // One instance less on the first GPU that has any: the GPU is still there.
-        let victim = class.node.gpus.iter().find(|gpu| {
-            gpu.mig.iter().flatten().any(|instance| instance.profile == profile)
-        });
+        let victim = class
+            .node
+            .gpus
+            .iter()
+            .find(|gpu| gpu.mig.iter().flatten().any(|instance| instance.profile == profile));
         let index = victim.map(|gpu| gpu.index);
         let at = victim.and_then(|gpu| gpu.mig.as_ref()?.iter().find(|i| i.profile == profile));
         let at = at.map(|instance| instance.placement.start);
@@ -100,7 +99,11 @@ fn tests(cluster: &Cluster, class: &Class) -> Vec<Test> {
         let alert = mig_alert(cluster, class, &profile.to_string(), count);
         let alerts = vec![
             AlertTest { eval_time: EVAL, alertname: "GpusMissing", exp_alerts: Vec::new() },
-            AlertTest { eval_time: EVAL, alertname: "MigInstancesMissing", exp_alerts: vec![alert] },
+            AlertTest {
+                eval_time: EVAL,
+                alertname: "MigInstancesMissing",
+                exp_alerts: vec![alert],
+            },
         ];
         tests.push(test("one GPU instance gone", node_series(class, "b", |_| true, keep), alerts));
     }

@@ -1,8 +1,8 @@
 //! What Slurm would refuse, or what we cannot write for it.
 
+use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{Cluster, Intent, Sharing};
-use fleetc_schema::ItemPath;
 
 /// `slurm/shared-gpus`: MPS and time-slicing in a pool that Slurm owns.
 pub fn shared_gpus(intent: &Intent, cluster: &Cluster, found: &mut Vec<Diagnostic>) {

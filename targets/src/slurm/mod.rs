@@ -68,11 +68,9 @@ impl Target for SlurmConf {
         let restart = |what| Effect::daemon(Disruption::RestartDaemon, what);
         match &change.kind {
             ChangeKind::Cluster(cluster, _) if !here(cluster.as_str()) => Effect::none(),
-            ChangeKind::Cluster(_, Presence::Removed) => Effect::on(
-                Disruption::Drain,
-                sides.every_old_node(),
-                "the cluster ends",
-            ),
+            ChangeKind::Cluster(_, Presence::Removed) => {
+                Effect::on(Disruption::Drain, sides.every_old_node(), "the cluster ends")
+            }
             ChangeKind::Cluster(_, Presence::Added) => Effect::none(),
             ChangeKind::SchedulerVersion(cluster)
             | ChangeKind::Controllers(cluster)

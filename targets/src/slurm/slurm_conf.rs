@@ -81,9 +81,10 @@ fn partition(
     name: &PartitionName,
     partition: &Partition,
 ) -> String {
-    let parts = partition.pools.iter().filter_map(|pool| {
-        intent.pools.get(pool).and_then(|pool| pool.parts.get(&cluster.name))
-    });
+    let parts = partition
+        .pools
+        .iter()
+        .filter_map(|pool| intent.pools.get(pool).and_then(|pool| pool.parts.get(&cluster.name)));
     let nodes = parts.fold(Hostlist::default(), |all, part| all.union(part));
     Line::new("PartitionName", name)
         .pair("Nodes", &nodes)

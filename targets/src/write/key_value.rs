@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn values_with_blanks_or_hashes_are_quoted() {
-        let line = Line::new("NodeName", "gpu[01-04]").pair("Reason", "at RMA #3").maybe("X", None::<u8>);
+        let line =
+            Line::new("NodeName", "gpu[01-04]").pair("Reason", "at RMA #3").maybe("X", None::<u8>);
         assert_eq!(line.end(), "NodeName=gpu[01-04] Reason=\"at RMA #3\"\n");
         assert_eq!(Line::new("A", "x\"y\nz").end(), "A=xyz\n");
     }

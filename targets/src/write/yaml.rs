@@ -160,7 +160,8 @@ fn is_plain(value: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./+@%()=,[]{}:<>*$^~|' ".contains(c);
     let starts = first.is_ascii_alphabetic() || matches!(first, '/' | '_' | '.' | '(' | '+');
     let word = value.to_ascii_lowercase();
-    let special = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", ".inf", ".nan", "+.inf"];
+    let special =
+        ["y", "n", "yes", "no", "on", "off", "true", "false", "null", ".inf", ".nan", "+.inf"];
     let looks_like_a_number = value.chars().any(|c| c.is_ascii_digit())
         && value.chars().all(|c| c.is_ascii_digit() || "+-._:eExXoObBaAcCdDfF".contains(c));
     starts
@@ -211,10 +212,40 @@ text: |
 
     #[test]
     fn strings_that_any_yaml_reads_otherwise_are_quoted() {
-        for text in ["no", "Yes", "y", "08", "1e3", "12:30", "1.10", "0x1f", "null", "~", "", " a", "a ", "a: b", "a #b", "- a", "# a", "!x", "&a", "*a", "2026-11-30", "1_000", ".5", "+1", "é", "=", "<<"] {
+        for text in [
+            "no",
+            "Yes",
+            "y",
+            "08",
+            "1e3",
+            "12:30",
+            "1.10",
+            "0x1f",
+            "null",
+            "~",
+            "",
+            " a",
+            "a ",
+            "a: b",
+            "a #b",
+            "- a",
+            "# a",
+            "!x",
+            "&a",
+            "*a",
+            "2026-11-30",
+            "1_000",
+            ".5",
+            "+1",
+            "é",
+            "=",
+            "<<",
+        ] {
             assert!(!is_plain(text), "{text}");
         }
-        for text in ["mixed", "nvidia.com/mig-1g.10gb", "v1", "gpu[01-04]", "fleetc:class_gpus_expected"] {
+        for text in
+            ["mixed", "nvidia.com/mig-1g.10gb", "v1", "gpu[01-04]", "fleetc:class_gpus_expected"]
+        {
             assert!(is_plain(text), "{text}");
         }
     }

@@ -1,0 +1,125 @@
+//! The Markdown files under `tests/diagnostics/` are the specification of what is reported.
+//!
+//! A block `kdl` or `yaml` is a fragment over the prelude. A comment `//~` (in YAML `#~`) says what
+//! is expected on its line: `error[rule] "token": part of a help line`, the token as written in
+//! backticks. Everything that is reported must be expected, and nothing else may be. A block
+//! `report` after a fragment holds the whole text report.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
+use camino::Utf8Path;
+use fleetc::Checked;
+use fleetc_tests::{Form, check_text, fenced_blocks, folder, repository, with_prelude};
+
+/// What a comment expects.
+#[derive(Debug, PartialEq, Eq, Clone)]
+struct Expected {
+    line: usize,
+    rule: String,
+    token: String,
+    help: String,
+}
+
+fn expectations(fragment: &str) -> Vec<Expected> {
+    let mut all = Vec::new();
+    for (index, line) in fragment.lines().enumerate() {
+        for part in line.split("~ ").skip(1) {
+            let part = part.trim_end_matches(['/', '#', ' ']);
+            let (rule, rest) = part.split_once(' ').unwrap_or((part, ""));
+            let mut quoted = rest.splitn(3, '`');
+            let (_, token, help) = (quoted.next(), quoted.next(), quoted.next());
+            all.push(Expected {
+                line: index + 1,
+                rule: rule.to_owned(),
+                token: token.unwrap_or_default().to_owned(),
+                help: help.unwrap_or_default().trim_start_matches(':').trim().to_owned(),
+            });
+        }
+    }
+    all
+}
+
+/// Compares what is reported with what is expected; gives what does not match.
+fn mismatches(checked: &Checked, fragment: &str) -> Vec<String> {
+    let mut expected = expectations(fragment);
+    let mut wrong = Vec::new();
+    for found in &checked.diagnostics {
+        let span = found.labels.first().and_then(|label| checked.span(&label.place)).unwrap();
+        let line = checked.sources.of(span).unwrap().position(span.start).line as usize;
+        let token = checked.sources.text(span);
+        let head = format!("{}[{}]", found.severity, found.rule.name);
+        let matching = expected.iter().position(|e| {
+            e.line == line
+                && e.rule == head
+                && (e.token.is_empty() || e.token == token)
+                && (e.help.is_empty() || found.help.iter().any(|help| help.contains(&e.help)))
+        });
+        match matching {
+            Some(at) => {
+                expected.remove(at);
+            }
+            None => wrong.push(format!(
+                "  line {line}: {head} `{token}` {:?}\n    {}",
+                found.help, found.title
+            )),
+        }
+    }
+    wrong.extend(expected.iter().map(|e| format!("  not reported: {e:?}")));
+    wrong
+}
+
+#[test]
+fn everything_reported_is_expected_and_the_other_way_round() {
+    let root = repository().join("tests/diagnostics");
+    let pages = folder(&root).unwrap();
+    assert!(!pages.is_empty());
+    let mut wrong = Vec::new();
+    let mut fragments = 0;
+    for (name, page) in pages {
+        assert_eq!(Utf8Path::new(&name).extension(), Some("md"), "{name}");
+        let mut last: Option<Checked> = None;
+        for (words, line, text) in fenced_blocks(&page) {
+            let form = match words.as_str() {
+                "kdl" => Form::Kdl,
+                "yaml" => Form::Yaml,
+                "report" => {
+                    let report = last.as_ref().map(report).unwrap_or_default();
+                    if report != text {
+                        wrong.push(format!("{name}:{line}: the report is\n{report}"));
+                    }
+                    continue;
+                }
+                _ => panic!("{name}:{line}: a block is kdl, yaml or report, not `{words}`"),
+            };
+            fragments += 1;
+            let checked = check_text(form, &with_prelude(form, &text)).unwrap();
+            let found = mismatches(&checked, &text);
+            if !found.is_empty() {
+                wrong.push(format!("{name}:{line}:\n{}", found.join("\n")));
+            }
+            last = Some(checked);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(fragments > 20, "the suite has {fragments} fragments");
+}
+
+/// The text report without colour.
+fn report(checked: &Checked) -> String {
+    let text = fleetc::render::text::report(checked);
+    let mut plain = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('\u{1b}') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        rest = &rest[rest.find('m').map_or(rest.len(), |end| end + 1)..];
+    }
+    plain.push_str(rest);
+    plain.trim_end_matches('\n').to_owned() + "\n"
+}

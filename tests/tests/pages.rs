@@ -1,0 +1,60 @@
+//! Each rule's page is true: its bad example makes this rule fire and no other error, its good one
+//! gives no error and does not fire the rule.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
+use fleetc::Checked;
+use fleetc_schema::diag::{Severity, rules};
+use fleetc_tests::{Form, check_text, fenced_blocks, with_prelude};
+
+fn findings(checked: &Checked) -> Vec<(&'static str, Severity, String)> {
+    checked.diagnostics.iter().map(|d| (d.rule.name, d.severity, d.title.clone())).collect()
+}
+
+#[test]
+fn examples_of_every_page_do_what_the_page_says() {
+    let mut wrong = Vec::new();
+    for rule in rules::ALL {
+        for (words, _, fragment) in fenced_blocks(rule.page) {
+            let checked = check_text(Form::Kdl, &with_prelude(Form::Kdl, &fragment)).unwrap();
+            let found = findings(&checked);
+            let fires = found.iter().filter(|(name, ..)| *name == rule.name).count();
+            let other_error = found
+                .iter()
+                .any(|(name, severity, _)| *name != rule.name && *severity == Severity::Error);
+            let right = match words.as_str() {
+                "kdl fail" => fires == 1 && !other_error,
+                "kdl ok" => fires == 0 && !other_error && checked.intent().is_some(),
+                _ => continue,
+            };
+            if !right {
+                wrong.push(format!("{} ({words}): {found:#?}", rule.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_finding_of_an_example_has_a_place_a_title_and_a_help_line() {
+    for rule in rules::ALL {
+        for (words, _, fragment) in fenced_blocks(rule.page) {
+            if words != "kdl fail" {
+                continue;
+            }
+            let checked = check_text(Form::Kdl, &with_prelude(Form::Kdl, &fragment)).unwrap();
+            for found in &checked.diagnostics {
+                assert!(!found.help.is_empty(), "{}: no help", found.rule.name);
+                assert!(!found.title.ends_with('.'), "{}", found.title);
+                let first = found.labels.first().expect("a place");
+                assert!(checked.span(&first.place).is_some(), "{}", found.rule.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Conformance: the output of the example fleets, held against the tools that read it. A tool that
+//! is missing is a failure.
+
+use std::process::Command;
+
+use camino::Utf8Path;
+use fleetc_tests::{FLEETS, check_fleet, compiled};
+
+use crate::{Outcome, put};
+
+/// How often promtool runs the unit tests: one that passes now and then is a bug.
+const RUNS: usize = 10;
+
+/// Runs every suite.
+pub fn run() -> Outcome {
+    let version = tool("promtool", &["--version"], Utf8Path::new("."))?;
+    println!("promtool: {}", version.lines().next().unwrap_or_default());
+    let scratch = tempfile::tempdir()?;
+    let scratch = Utf8Path::from_path(scratch.path()).ok_or("the temporary folder is not UTF-8")?;
+    let mut passed = 0;
+    for (name, spec) in FLEETS {
+        let files = compiled(&check_fleet(spec)?).ok_or(format!("{spec} has errors"))?;
+        let root = scratch.join(name);
+        for (path, text) in &files {
+            put(&root.join(path), text)?;
+        }
+        let rules = files.iter().filter(|(path, _)| path.ends_with("monitoring/rules.yaml"));
+        for (path, text) in rules {
+            let folder = root.join(path);
+            let folder = folder.parent().ok_or("rules have a folder")?;
+            tool("promtool", &["check", "rules", "rules.yaml"], folder)?;
+            for _ in 0..RUNS {
+                tool("promtool", &["test", "rules", "rules.test.yaml"], folder)?;
+            }
+            passed += 1 + RUNS;
+            println!("{name}/{path}: rules accepted, unit tests passed {RUNS} of {RUNS}");
+            wrong_rules_fail(folder, text)?;
+            passed += 1;
+        }
+    }
+    println!("conformance: {passed} passed, 0 failed");
+    Ok(())
+}
+
+/// The unit tests can fail: with every expectation raised by one, the quiet tests must alert.
+fn wrong_rules_fail(folder: &Utf8Path, rules: &str) -> Outcome {
+    let raised = rules.replace("expr: vector(", "expr: 1 + vector(");
+    put(&folder.join("rules.yaml"), &raised)?;
+    let result = tool("promtool", &["test", "rules", "rules.test.yaml"], folder);
+    put(&folder.join("rules.yaml"), rules)?;
+    match result {
+        Ok(_) => Err("the unit tests pass with wrong expectations".into()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Runs a tool and gives what it printed; failing or missing is an error.
+fn tool(
+    name: &str,
+    args: &[&str],
+    folder: &Utf8Path,
+) -> Result<String, Box<dyn std::error::Error>> {
+    let output = Command::new(name)
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .map_err(|error| format!("{name} cannot be run ({error}): conformance needs it"))?;
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(text.into_owned()),
+        false => Err(format!("{name} {}: {text}", args.join(" ")).into()),
+    }
+}
