@@ -1,5 +1,6 @@
 //! Chores: `cargo xtask bless | generate | conformance`.
 
+mod bench;
 mod conformance;
 
 use std::io;
@@ -24,6 +25,8 @@ enum Command {
     Generate,
     /// Hold the output of the example fleets against the tools that read it
     Conformance,
+    /// Time whole processes of the release build: the cost of a check by the number of nodes
+    Bench,
 }
 
 fn main() -> ExitCode {
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         Command::Bless => bless(),
         Command::Generate => generate(),
         Command::Conformance => conformance::run(),
+        Command::Bench => bench::run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

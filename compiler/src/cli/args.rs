@@ -80,7 +80,7 @@ pub struct DiffArgs {
     /// Exit 1 if anything changes
     #[arg(long)]
     pub exit_code: bool,
-    /// Show the text diff of every file, also of the Intent's documents
+    /// Show the text diff of every file, also of Intent documents and unit tests
     #[arg(long)]
     pub full: bool,
 }

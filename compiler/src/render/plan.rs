@@ -15,7 +15,7 @@ pub const SCHEMA: &str = "fleetc/plan/v1";
 /// How much of the text diffs is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
-    /// Documents of the Intent as one line each, other files in full.
+    /// Documents of the Intent and unit tests of rules as one line each, other files in full.
     Folded,
     /// Every file in full.
     Full,
@@ -150,7 +150,8 @@ fn files(diffs: &[FileDiff], texts: Texts) -> String {
     let removed: usize = diffs.iter().map(|diff| diff.removed).sum();
     let count = plural(diffs.len() as u64, "file");
     let mut text = format!("text: {count}, +{added} −{removed}\n");
-    let folded = |diff: &&FileDiff| texts == Texts::Folded && diff.path.contains("/intent/");
+    let derived = |path: &str| path.contains("/intent/") || path.ends_with(".test.yaml");
+    let folded = |diff: &&FileDiff| texts == Texts::Folded && derived(&diff.path);
     for diff in diffs.iter().filter(folded) {
         text.push_str(&format!("  {}  +{} −{} (folded)\n", diff.path, diff.added, diff.removed));
     }
