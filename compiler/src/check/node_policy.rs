@@ -52,12 +52,14 @@ fn judge(
             format!("write a limit between {}W and {}W", range.min, range.max),
         );
     }
-    if let Some(links) = policy.nvlinks.filter(|links| *links > gpu.nvlink.links) {
+    if let (Some(links), Some(most)) = (policy.nvlinks, gpu.nvlink.links)
+        && links > most
+    {
         report(
             path.child("nvlink").child("active"),
-            format!("{links} active NVLinks on {key}, which has {}", gpu.nvlink.links),
+            format!("{links} active NVLinks on {key}, which has {most}"),
             "more than there are".to_owned(),
-            match gpu.nvlink.links {
+            match most {
                 0 => "remove `nvlink`, or give these pools a policy of their own".to_owned(),
                 links => format!("write `nvlink active={links}`"),
             },

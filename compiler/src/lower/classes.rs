@@ -131,7 +131,7 @@ impl Maker<'_> {
                     cores: cpu.cores,
                     threads: cpu.threads,
                 }),
-                memory: system.memory_gib.map(|gib| Mib(u64::from(gib) * 1024)),
+                memory: system.memory_gib.value.map(|gib| Mib(u64::from(gib) * 1024)),
             },
             gpu: Some(model(&self.pool.gpu)),
             gpus,
@@ -228,10 +228,12 @@ impl Maker<'_> {
         let mut labels = IndexMap::from([
             (format!("{prefix}/pool"), self.name.to_string()),
             (format!("{prefix}/class"), class.to_string()),
-            ("nvidia.com/gpu.product".to_owned(), self.pool.gpu.gfd_product.clone()),
-            ("nvidia.com/device-plugin.config".to_owned(), self.name.to_string()),
         ]);
-        if self.pool.gpu.mig.capable {
+        if let Some(product) = &self.pool.gpu.gfd_product {
+            labels.insert("nvidia.com/gpu.product".to_owned(), product.clone());
+        }
+        labels.insert("nvidia.com/device-plugin.config".to_owned(), self.name.to_string());
+        if self.pool.gpu.has_mig() {
             labels.insert("nvidia.com/mig.config".to_owned(), class.to_string());
         }
         labels
@@ -246,12 +248,12 @@ fn model(gpu: &Gpu) -> GpuModel {
     };
     GpuModel {
         key: gpu.key.clone(),
-        nvml_names: std::iter::once(&gpu.nvml_name).chain(&gpu.also_seen).cloned().collect(),
-        pci_device_ids: gpu.pci_device_ids.clone(),
+        nvml_names: gpu.nvml_names().cloned().collect(),
+        pci_device_ids: gpu.pci_device_ids.value.clone().unwrap_or_default(),
         memory: gpu.nvml_total_mib.value.map(range),
         gres_type: gpu.gres_type.clone(),
-        mig_capable: gpu.mig.capable,
+        mig_capable: gpu.has_mig(),
         mig_mode_needs_reset: gpu.architecture == Architecture::Ampere,
-        nvlinks: gpu.nvlink.links,
+        nvlinks: gpu.nvlink.links.unwrap_or_default(),
     }
 }

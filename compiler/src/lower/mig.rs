@@ -40,7 +40,7 @@ pub fn lower(
     cx: &mut Cx,
 ) -> Option<Vec<Placed>> {
     let key = &board.gpu.key;
-    if !board.gpu.mig.capable {
+    if board.gpu.mig.capable == Some(false) {
         let title = format!("MIG on {key}, which has none");
         let finding = Diagnostic::new(&rules::MIG_NOT_CAPABLE, title)
             .at(sharing.span, "cannot be cut into slices")
@@ -48,8 +48,7 @@ pub fn lower(
         cx.report(finding.help("share it whole, or through `mps` or `time-slicing`"));
         return None;
     }
-    let table = board.gpu.mig.table.as_ref().and_then(|table| catalog.mig_table(table));
-    let Some(table) = table.map(|row| &row.table) else {
+    let Some(table) = catalog.mig_table_of(board.gpu).map(|row| &row.table) else {
         let title = format!("the catalog has no MIG profiles of {key}");
         let finding = Diagnostic::new(&rules::CATALOG_MISSING_FACT, title);
         cx.report(finding.at(sharing.span, "needs them").help("share it whole for now"));

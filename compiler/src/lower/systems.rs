@@ -1,6 +1,6 @@
 //! Systems: the catalog's, and the fleet's own on top of them.
 
-use fleetc_schema::catalog::{Catalog, Cpu, System};
+use fleetc_schema::catalog::{Catalog, Cpu, Fact, System};
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::name::SystemName;
 use indexmap::IndexMap;
@@ -57,7 +57,8 @@ fn lower_one(
             Some(Cpu { model: None, sockets: number(s), cores: number(c), threads: number(t) });
     }
     if let Some(memory) = &item.memory {
-        system.memory_gib = u32::try_from(memory.value.0 >> 30).ok();
+        system.memory_gib =
+            u32::try_from(memory.value.0 >> 30).map_or_else(|_| Fact::default(), Fact::stated);
     }
     Some(system)
 }
@@ -70,19 +71,24 @@ impl Systems<'_> {
         if let Some(own) = self.own.get(text) {
             return own.clone();
         }
-        if let Some(system) = self.catalog.systems.get(text.as_str()) {
-            return Some(system.clone());
+        if let Some(system) = self.catalog.system(text) {
+            return Some(system);
         }
         let known = || {
             let own = self.own.keys().map(String::as_str);
-            own.chain(self.catalog.systems.keys().map(SystemName::as_str))
+            own.chain(self.catalog.system_keys().map(SystemName::as_str))
         };
         let title = format!("no system is called `{text}`");
         let finding = Diagnostic::new(&rules::CATALOG_UNKNOWN_SYSTEM, title)
             .at(reference.span, "neither in the catalog nor in the fleet");
-        cx.report(match did_you_mean(text, known()) {
-            Some(near) => finding.help(format!("did you mean `{near}`?")),
-            None => finding.help(format!(
+        let shape = self.catalog.shape_named(text).map(|shape| shape.key.as_str());
+        let near = shape.or_else(|| did_you_mean(text, known()));
+        cx.report(match (self.catalog.rack(text), near) {
+            (Some(rack), _) => {
+                finding.help(format!("that is a rack; its nodes are trays: `{}`", rack.tray))
+            }
+            (None, Some(near)) => finding.help(format!("did you mean `{near}`?")),
+            (None, None) => finding.help(format!(
                 "known systems are {}; a fleet can define one: `system \"{text}\" extends=\"…\"`",
                 listing(known())
             )),

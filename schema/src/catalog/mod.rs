@@ -1,17 +1,42 @@
-//! The hardware catalog: GPUs, MIG tables and systems, each fact with its source.
+//! The hardware catalog: GPUs, MIG tables, systems, racks, cloud shapes, prices, each fact with its
+//! source.
 //!
-//! The rows are JSON under `schema/catalog/`, one file a family, embedded and parsed once. A row
-//! names its sources and how sure it is; a field that differs from its row says so itself
-//! ([`Fact`]). An absent value is never zero.
+//! The rows are JSON under `schema/catalog/`, one file a family, embedded and parsed once in a
+//! process. A row names its sources and how sure it is; a field that differs from its row says so
+//! itself ([`Fact`]). An absent value is not known, never zero. Integers only: decimals of the
+//! sources are scaled, and the unit is in the field's name.
 
+mod affinity;
+mod cloud;
 mod fact;
-mod rows;
+mod files;
+mod gpu;
+mod link;
+mod mig_table;
+mod price;
+mod rules;
+mod system;
+#[cfg(test)]
+mod tests;
 
+pub use affinity::{AffinityMap, CpuList, CpuListError, GpuAffinity};
+pub use cloud::{Cloud, CloudShape, CpuVendor, NicKind, ShapeNics};
 pub use fact::{Confidence, Fact};
-pub use rows::{
-    Architecture, Cpu, FabricManager, Gpu, Imex, MigSupport, MigTableRow, NvLink, Pcie, PowerLimit,
-    System, Tflops,
+pub use files::CatalogError;
+pub use gpu::{
+    Architecture, DenseGflops, FabricManager, Family, Gpu, Imex, MigSupport, NvLink, Pcie,
+    PowerLimit,
 };
+pub use link::{Direction, LinkEnd, LinkRate};
+pub use mig_table::{Basis, CiProfile, ComputeInstances, MigTableRow, NameVariant, ProfileFacts};
+pub use price::{
+    Currency, InterruptionRate, ListPrice, PercentRange, Price, PriceUnit, Spot, SpotDiscount,
+    SpotNotice,
+};
+pub use rules::{MemoryShare, MigProduct, MigRules, NvmlNumbers, Rules, SinceHopper};
+pub use system::{Cpu, CpuArch, LocalDisk, MemoryUnit, NicGroup, Nics, RackProduct, System};
+
+use std::sync::OnceLock;
 
 use indexmap::IndexMap;
 
@@ -22,47 +47,103 @@ use crate::name::{GpuName, SystemName};
 pub struct Catalog {
     /// GPU products by key.
     pub gpus: IndexMap<GpuName, Gpu>,
-    /// Systems by key.
+    /// Systems by key: servers and trays. [`Catalog::system`] finds cloud shapes too.
     pub systems: IndexMap<SystemName, System>,
+    /// Rack products by key.
+    pub racks: IndexMap<SystemName, RackProduct>,
+    /// Cloud shapes by key.
+    pub cloud_shapes: IndexMap<SystemName, CloudShape>,
+    /// Products that have MIG but no GPU row or no table.
+    pub mig_products: Vec<MigProduct>,
+    /// Affinity maps.
+    pub affinity: Vec<AffinityMap>,
+    /// Rates of links.
+    pub links: Vec<LinkRate>,
+    /// Prices of what is not an instance.
+    pub prices: Vec<ListPrice>,
+    /// Spare capacity.
+    pub spot: Spot,
+    /// What holds for all GPUs.
+    pub rules: Rules,
     /// Public documents that rows cite, by key.
     pub sources: IndexMap<String, String>,
     mig_tables: IndexMap<String, MigTableRow>,
 }
 
-/// A catalog file that does not parse: a bug of ours, since the files are embedded.
-#[derive(Debug, thiserror::Error)]
-#[error("catalog file {file}: {error}")]
-pub struct CatalogError {
-    file: &'static str,
-    #[source]
-    error: serde_json::Error,
-}
-
-macro_rules! embedded {
-    ($($path:literal),+ $(,)?) => {
-        &[$(($path, include_str!(concat!("../../catalog/", $path)))),+]
-    };
-}
-
-const SOURCES: &str = include_str!("../../catalog/sources.json");
-const GPUS: &[(&str, &str)] = embedded!["gpus/hopper.json", "gpus/ada.json"];
-const MIG: &[(&str, &str)] = embedded!["mig/hopper.json"];
-const SYSTEMS: &[(&str, &str)] = embedded!["systems/nvidia-dgx.json", "systems/pcie.json"];
-
 impl Catalog {
-    /// The catalog that stands in the binary.
+    /// The catalog that stands in the binary, parsed at the first call.
     ///
     /// # Errors
     /// An embedded file is not what its type says, which a test excludes.
-    pub fn embedded() -> Result<Self, CatalogError> {
-        let sources = serde_json::from_str(SOURCES)
-            .map_err(|error| CatalogError { file: "sources.json", error })?;
+    pub fn embedded() -> Result<&'static Self, CatalogError> {
+        static CATALOG: OnceLock<Catalog> = OnceLock::new();
+        if let Some(catalog) = CATALOG.get() {
+            return Ok(catalog);
+        }
+        let catalog = Self::parse()?;
+        Ok(CATALOG.get_or_init(|| catalog))
+    }
+
+    fn parse() -> Result<Self, CatalogError> {
+        let compute: Vec<ComputeInstances> = files::rows(files::MIG_COMPUTE)?;
+        let mut tables: Vec<MigTableRow> = files::rows(files::MIG_TABLES)?;
+        for row in &mut tables {
+            let slices = row.table.compute_slices;
+            let alike = compute.iter().filter(|ci| ci.gpu_compute_slices == slices);
+            row.compute_instances = alike.cloned().collect();
+        }
+        let shapes: Vec<CloudShape> = files::rows(files::CLOUDS)?;
         Ok(Self {
-            gpus: keyed(rows::<Gpu>(GPUS)?, |gpu| gpu.key.clone()),
-            systems: keyed(rows::<System>(SYSTEMS)?, |system| system.key.clone()),
-            mig_tables: keyed(rows::<MigTableRow>(MIG)?, |table| table.key.clone()),
-            sources,
+            gpus: files::keyed(files::rows(files::GPUS)?, |gpu: &Gpu| gpu.key.clone()),
+            systems: files::keyed(files::rows(files::SYSTEMS)?, |s: &System| s.key.clone()),
+            racks: files::keyed(files::rows(files::RACKS)?, |r: &RackProduct| r.key.clone()),
+            cloud_shapes: files::keyed(shapes, |shape| shape.key.clone()),
+            mig_products: files::rows(files::MIG_PRODUCTS)?,
+            affinity: files::rows(files::AFFINITY)?,
+            links: files::rows(files::LINKS)?,
+            prices: files::rows(files::PRICES)?,
+            spot: files::document(files::SPOT)?,
+            rules: files::document(files::RULES)?,
+            sources: files::document(files::SOURCES)?,
+            mig_tables: files::keyed(tables, |table| table.key.clone()),
         })
+    }
+
+    /// The GPU of this key.
+    pub fn gpu(&self, key: &str) -> Option<&Gpu> {
+        self.gpus.get(key)
+    }
+
+    /// The system of this key: a server, a tray or a cloud shape. Shapes are found however their
+    /// letters are cased, as clouds differ in that.
+    pub fn system(&self, key: &str) -> Option<System> {
+        let shape = || self.cloud_shape(key).map(CloudShape::to_system);
+        self.systems.get(key).cloned().or_else(shape)
+    }
+
+    /// Keys of everything that [`Catalog::system`] finds.
+    pub fn system_keys(&self) -> impl Iterator<Item = &SystemName> {
+        self.systems.keys().chain(self.cloud_shapes.keys())
+    }
+
+    /// The cloud shape of this key, `<cloud>/<shape>` in any case.
+    pub fn cloud_shape(&self, key: &str) -> Option<&CloudShape> {
+        self.cloud_shapes.get(key.to_ascii_lowercase().as_str())
+    }
+
+    /// The cloud shape of this name without its cloud, in any case: what someone means who left
+    /// the cloud out.
+    pub fn shape_named(&self, name: &str) -> Option<&CloudShape> {
+        let named = |shape: &&CloudShape| {
+            let mut names = std::iter::once(&shape.shape).chain(&shape.also);
+            names.any(|other| other.eq_ignore_ascii_case(name))
+        };
+        self.cloud_shapes.values().find(named)
+    }
+
+    /// The rack product of this key.
+    pub fn rack(&self, key: &str) -> Option<&RackProduct> {
+        self.racks.get(key)
     }
 
     /// The MIG table of this key.
@@ -74,92 +155,19 @@ impl Catalog {
     pub fn mig_tables(&self) -> impl Iterator<Item = &MigTableRow> {
         self.mig_tables.values()
     }
-}
 
-fn rows<T: serde::de::DeserializeOwned>(
-    files: &[(&'static str, &str)],
-) -> Result<Vec<T>, CatalogError> {
-    let mut all = Vec::new();
-    for (file, text) in files {
-        let rows: Vec<T> =
-            serde_json::from_str(text).map_err(|error| CatalogError { file, error })?;
-        all.extend(rows);
-    }
-    Ok(all)
-}
-
-fn keyed<K: std::hash::Hash + Eq, T>(rows: Vec<T>, key: impl Fn(&T) -> K) -> IndexMap<K, T> {
-    rows.into_iter().map(|row| (key(&row), row)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_cites_sources_that_exist() {
-        let catalog = Catalog::embedded().unwrap();
-        let cited = catalog
-            .gpus
-            .values()
-            .flat_map(Gpu::cited)
-            .chain(catalog.systems.values().flat_map(|s| &s.source))
-            .chain(catalog.mig_tables().flat_map(|t| &t.source));
-        for source in cited {
-            assert!(catalog.sources.contains_key(source), "{source}");
-        }
+    /// The MIG table of a GPU.
+    pub fn mig_table_of(&self, gpu: &Gpu) -> Option<&MigTableRow> {
+        self.mig_table(gpu.mig.table.as_ref()?)
     }
 
-    #[test]
-    fn keys_and_device_ids_are_unique_and_references_hold() {
-        let catalog = Catalog::embedded().unwrap();
-        let mut ids: Vec<&String> = catalog.gpus.values().flat_map(|g| &g.pci_device_ids).collect();
-        ids.sort();
-        assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
-        for gpu in catalog.gpus.values() {
-            if let Some(table) = &gpu.mig.table {
-                let table = catalog.mig_table(table).expect("table exists");
-                assert!(table.gpus.contains(&gpu.key), "{}", gpu.key);
-            }
-        }
-        for system in catalog.systems.values() {
-            assert!(catalog.gpus.contains_key(&system.gpu), "{}", system.key);
-        }
+    /// The affinity map that was seen on a system.
+    pub fn affinity_of(&self, system: &str) -> Option<&AffinityMap> {
+        self.affinity.iter().find(|map| map.systems.iter().any(|key| key.as_str() == system))
     }
 
-    #[test]
-    fn starts_stay_inside_the_gpu_and_counts_follow_from_starts_and_engines() {
-        let catalog = Catalog::embedded().unwrap();
-        for row in catalog.mig_tables() {
-            for profile in &row.table.profiles {
-                let end = |start: &u8| start + profile.memory_slices;
-                assert!(profile.starts.iter().all(|s| end(s) <= row.table.memory_slices));
-                let demand = |count| crate::mig::Demand { profile, count };
-                let most = u32::from(profile.max_count);
-                assert!(crate::mig::place(&row.table, &[demand(most)]).is_ok(), "{}", profile.name);
-                assert!(crate::mig::place(&row.table, &[demand(most + 1)]).is_err());
-            }
-        }
-    }
-
-    #[test]
-    fn profile_names_follow_from_the_total_memory() {
-        // fraction = ceil(8 × instance / total) / 8; GB = round half away(fraction × ceil(total GiB)).
-        let catalog = Catalog::embedded().unwrap();
-        for row in catalog.mig_tables() {
-            for gpu in &row.gpus {
-                let total_mib = catalog.gpus[gpu].nvml_total_mib.value.unwrap();
-                let total_gb = total_mib.div_ceil(1024);
-                for profile in &row.table.profiles {
-                    let eighths =
-                        u64::from(profile.memory_slices) * 8 / u64::from(row.table.memory_slices);
-                    let gb = (eighths * total_gb * 2 + 8) / 16;
-                    assert_eq!(u64::from(profile.name.label_gb), gb, "{} on {gpu}", profile.name);
-                    if let Some(memory) = profile.memory_mib {
-                        assert_eq!((memory * 8).div_ceil(total_mib), eighths, "{}", profile.name);
-                    }
-                }
-            }
-        }
+    /// What a cloud says before it takes a spot instance away.
+    pub fn spot_notice(&self, cloud: Cloud) -> Option<&SpotNotice> {
+        self.spot.notices.iter().find(|notice| notice.cloud == cloud)
     }
 }

@@ -5,10 +5,12 @@
 //! within the GPU's. The search is exhaustive and its order fixed: a layout that can be placed is
 //! found, and always at the same placement. Source: NVIDIA MIG User Guide, "Supported MIG Profiles".
 
+use std::collections::BTreeSet;
+
 use super::{Engines, GiProfile, MigTable, Placement};
 
 /// How many instances of one profile are asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand<'a> {
     /// The profile, of the table that is searched.
     pub profile: &'a GiProfile,
@@ -16,7 +18,10 @@ pub struct Demand<'a> {
     pub count: u32,
 }
 
-/// Why a layout cannot be had.
+/// An instance of a profile and where it stands.
+pub type Placed<'a> = (&'a GiProfile, Placement);
+
+/// Why a layout cannot be had. [`conflict`](super::conflict) says between which profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoLayout {
     /// The instances need more memory slices than the GPU has.
@@ -28,18 +33,16 @@ pub enum NoLayout {
     },
     /// The slices would do, but no arrangement of starts works.
     NoArrangement,
-    /// It could be placed, but the engines do not go round.
+    /// It could be placed, but the engines do not go round, or a profile is above its `max_count`.
     Engines,
 }
 
-/// Places every instance, largest first; the result is in the order of the demands.
+/// Places every instance, largest first, each at the lowest start that leaves room for the rest;
+/// the result is in the order of the demands. The placements do not depend on that order.
 ///
 /// # Errors
 /// Says why no legal layout holds all that is asked for.
-pub fn place<'a>(
-    table: &MigTable,
-    demands: &[Demand<'a>],
-) -> Result<Vec<(&'a GiProfile, Placement)>, NoLayout> {
+pub fn place<'a>(table: &MigTable, demands: &[Demand<'a>]) -> Result<Vec<Placed<'a>>, NoLayout> {
     let wanted = demands
         .iter()
         .map(|d| d.count.saturating_mul(u32::from(d.profile.memory_slices)))
@@ -47,109 +50,140 @@ pub fn place<'a>(
     if wanted > u32::from(table.memory_slices) {
         return Err(NoLayout::TooManySlices { wanted, available: table.memory_slices });
     }
-    let mut order: Vec<usize> = (0..demands.len()).collect();
-    let size = |index: &usize| demands.get(*index).map_or(0, |d| d.profile.memory_slices);
-    order.sort_by_key(|index| (std::cmp::Reverse(size(index)), *index));
-    let mut queue = Vec::new();
-    for index in order {
-        if let Some(demand) = demands.get(index) {
-            queue.extend((0..demand.count).map(|_| (index, demand.profile)));
-        }
-    }
-    let mut placed = Vec::with_capacity(queue.len());
-    if !search(&queue, 0, &mut placed) {
+    let steps = steps(table, demands).ok_or(NoLayout::NoArrangement)?;
+    let mut search = Search::default();
+    if !search.place(&steps, 0, 0, 0) {
         return Err(NoLayout::NoArrangement);
     }
-    let engines = queue.iter().fold(Engines::default(), |sum, (_, p)| sum.plus(p.engines));
-    let over = |d: &Demand<'_>| d.count > u32::from(d.profile.max_count);
-    if !engines.fits_in(table.engine_totals) || demands.iter().any(over) {
+    if !counts_fit(table, demands) {
         return Err(NoLayout::Engines);
     }
+    let mut placed = search.placed;
     placed.sort_by_key(|(index, _, placement)| (*index, placement.start));
     Ok(placed.into_iter().map(|(_, profile, placement)| (profile, placement)).collect())
 }
 
-type Placed<'a> = Vec<(usize, &'a GiProfile, Placement)>;
-
-/// Depth first over starts in rising order. `taken` holds a bit for each memory slice in use.
-fn search<'a>(queue: &[(usize, &'a GiProfile)], taken: u64, placed: &mut Placed<'a>) -> bool {
-    let Some(((index, profile), rest)) = queue.split_first() else { return true };
-    // Instances of one profile are alike: the next one starts after the last.
-    let after = match placed.last() {
-        Some((last, _, placement)) if last == index => Some(placement.start),
-        _ => None,
+/// True if no profile is above its `max_count` and the engines go round.
+pub(super) fn counts_fit(table: &MigTable, demands: &[Demand<'_>]) -> bool {
+    let total = |of: &GiProfile| {
+        let same = demands.iter().filter(|d| d.profile.name == of.name);
+        same.map(|d| d.count).fold(0, u32::saturating_add)
     };
-    for start in &profile.starts {
-        let slices = mask(*start, profile.memory_slices);
-        if after.is_some_and(|after| *start <= after) || taken & slices != 0 {
-            continue;
-        }
-        placed.push((*index, profile, Placement { start: *start, size: profile.memory_slices }));
-        if search(rest, taken | slices, placed) {
-            return true;
-        }
-        placed.pop();
+    if demands.iter().any(|d| total(d.profile) > u32::from(d.profile.max_count)) {
+        return false;
     }
-    false
+    // No count is above 255 here.
+    let each = demands.iter().flat_map(|d| (0..d.count).map(|_| d.profile.engines));
+    each.fold(Engines::default(), Engines::plus).fits_in(table.engine_totals)
 }
 
-fn mask(start: u8, size: u8) -> u64 {
-    let ones = 1_u64.checked_shl(u32::from(size)).map_or(u64::MAX, |bit| bit - 1);
-    ones.checked_shl(u32::from(start)).unwrap_or(0)
-}
-
-/// The legal layouts nearest to a demand that cannot be placed: at most `limit`, fewest instances
-/// changed first, then those that keep more of what was asked for. Only profiles of the demand.
-pub fn nearest_layouts<'a>(
-    table: &MigTable,
-    demands: &[Demand<'a>],
-    limit: usize,
-) -> Vec<Vec<Demand<'a>>> {
-    let mut all = Vec::new();
-    let mut counts = vec![0; demands.len()];
-    enumerate(table, demands, 0, &mut counts, &mut all);
-    let slices = |layout: &[Demand<'_>]| -> u32 {
-        layout.iter().map(|d| d.count * u32::from(d.profile.memory_slices)).sum()
-    };
-    let distance = |layout: &[Demand<'_>]| -> u32 {
-        let slices = |d: &Demand<'_>| u32::from(d.profile.memory_slices);
-        layout.iter().zip(demands).map(|(a, b)| a.count.abs_diff(b.count) * slices(a)).sum()
-    };
-    all.retain(|layout| layout.iter().any(|d| d.count > 0));
-    all.sort_by_key(|layout| (distance(layout), std::cmp::Reverse(slices(layout))));
-    all.truncate(limit);
-    all
-}
-
-fn enumerate<'a>(
-    table: &MigTable,
-    demands: &[Demand<'a>],
-    at: usize,
-    counts: &mut [u32],
-    all: &mut Vec<Vec<Demand<'a>>>,
-) {
-    let layout = || -> Vec<Demand<'a>> {
-        demands
-            .iter()
-            .zip(counts.iter())
-            .map(|(d, c)| Demand { profile: d.profile, count: *c })
-            .collect()
-    };
-    let Some(demand) = demands.get(at) else {
-        let layout = layout();
-        if place(table, &layout).is_ok() {
-            all.push(layout);
+/// True if these instances may stand on one GPU together, at these places.
+pub fn is_legal(table: &MigTable, placed: &[Placed<'_>]) -> bool {
+    let mut taken = 0;
+    for (profile, placement) in placed {
+        let spots = spots(profile, table.memory_slices);
+        match spots.iter().find(|spot| spot.placement == *placement) {
+            Some(spot) if taken & spot.mask == 0 => taken |= spot.mask,
+            _ => return false,
         }
-        return;
-    };
-    for count in 0..=u32::from(demand.profile.max_count) {
-        if let Some(slot) = counts.get_mut(at) {
-            *slot = count;
-        }
-        enumerate(table, demands, at + 1, counts, all);
     }
-    if let Some(slot) = counts.get_mut(at) {
-        *slot = 0;
+    let demands: Vec<Demand<'_>> =
+        placed.iter().map(|(profile, _)| Demand { profile, count: 1 }).collect();
+    counts_fit(table, &demands)
+}
+
+/// Every instance that could still be made beside these, one at a time, with none of them moved.
+/// In canonical order of profiles, then by start; nothing if these do not fit together.
+pub fn open_placements<'a>(table: &'a MigTable, placed: &[Placed<'_>]) -> Vec<Placed<'a>> {
+    let mut open = Vec::new();
+    for profile in table.canonical() {
+        for spot in spots(profile, table.memory_slices) {
+            let mut with = placed.to_vec();
+            with.push((profile, spot.placement));
+            if is_legal(table, &with) {
+                open.push((profile, spot.placement));
+            }
+        }
+    }
+    open
+}
+
+/// A place where an instance of a profile may stand, with a bit for each memory slice it takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot {
+    pub placement: Placement,
+    pub mask: u64,
+}
+
+/// The spots of a profile in rising order. A start that does not leave the instance inside the GPU
+/// is none.
+pub(super) fn spots(profile: &GiProfile, memory_slices: u8) -> Vec<Spot> {
+    let size = profile.memory_slices;
+    let mut starts = profile.starts.clone();
+    starts.sort_unstable();
+    starts.dedup();
+    let spot = |start: u8| {
+        let end = start.checked_add(size).filter(|end| size > 0 && *end <= memory_slices)?;
+        let below = |bit: u8| 1_u128.checked_shl(u32::from(bit)).map(|bit| bit - 1);
+        let mask = u64::try_from(below(end)? & !below(start)?).ok()?;
+        Some(Spot { placement: Placement { start, size }, mask })
+    };
+    starts.into_iter().filter_map(spot).collect()
+}
+
+/// The instances of one demand, all alike.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    pub index: usize,
+    pub profile: &'a GiProfile,
+    pub count: usize,
+    pub spots: Vec<Spot>,
+}
+
+/// The demands in the order in which they are placed. None if one has fewer spots than instances.
+pub(super) fn steps<'a>(table: &MigTable, demands: &[Demand<'a>]) -> Option<Vec<Step<'a>>> {
+    let mut steps = Vec::new();
+    for (index, demand) in demands.iter().enumerate().filter(|(_, d)| d.count > 0) {
+        let spots = spots(demand.profile, table.memory_slices);
+        let count = usize::try_from(demand.count).ok().filter(|count| *count <= spots.len())?;
+        steps.push(Step { index, profile: demand.profile, count, spots });
+    }
+    steps.sort_by(|a, b| a.profile.canonical_cmp(b.profile).then(a.index.cmp(&b.index)));
+    Some(steps)
+}
+
+#[derive(Default)]
+struct Search<'a> {
+    placed: Vec<(usize, &'a GiProfile, Placement)>,
+    /// States from which there is no way on: steps left, instances of the first that stand, first
+    /// spot that the next may take, slices taken.
+    dead: BTreeSet<(usize, usize, usize, u64)>,
+}
+
+impl<'a> Search<'a> {
+    /// Depth first over spots in rising order. Instances of one step are alike, so each next one
+    /// starts after the last.
+    fn place(&mut self, steps: &[Step<'a>], standing: usize, from: usize, taken: u64) -> bool {
+        let Some((step, rest)) = steps.split_first() else { return true };
+        if standing == step.count {
+            return self.place(rest, 0, 0, taken);
+        }
+        let state = (steps.len(), standing, from, taken);
+        if self.dead.contains(&state) {
+            return false;
+        }
+        for (at, spot) in step.spots.iter().enumerate().skip(from) {
+            if taken & spot.mask != 0 {
+                continue;
+            }
+            self.placed.push((step.index, step.profile, spot.placement));
+            if self.place(steps, standing + 1, at + 1, taken | spot.mask) {
+                return true;
+            }
+            self.placed.pop();
+        }
+        self.dead.insert(state);
+        false
     }
 }
 
@@ -157,23 +191,12 @@ fn enumerate<'a>(
 #[cfg(feature = "catalog")]
 mod tests {
     use super::*;
-    use crate::catalog::Catalog;
+    use crate::mig::tests::{ask, table};
 
-    fn h100() -> MigTable {
-        let catalog = Catalog::embedded().unwrap();
-        catalog.mig_table("h100-80gb-sxm").unwrap().table.clone()
-    }
-
-    fn layout(text: &[(&str, u32)]) -> Result<Vec<(String, u8)>, NoLayout> {
-        let table = h100();
-        let demands: Vec<Demand<'_>> = text
-            .iter()
-            .map(|(name, count)| Demand {
-                profile: table.profile(&name.parse().unwrap()).unwrap(),
-                count: *count,
-            })
-            .collect();
-        let placed = place(&table, &demands)?;
+    fn layout(names: &[(&str, u32)]) -> Result<Vec<(String, u8)>, NoLayout> {
+        let table = table("h100-80gb-sxm");
+        let placed = place(&table, &ask(&table, names))?;
+        assert!(is_legal(&table, &placed));
         Ok(placed.into_iter().map(|(p, at)| (p.name.to_string(), at.start)).collect())
     }
 
@@ -207,18 +230,52 @@ mod tests {
     }
 
     #[test]
-    fn nearest_layouts_change_as_few_slices_as_they_can() {
-        let table = h100();
-        let profile = |name: &str| table.profile(&name.parse().unwrap()).unwrap();
-        let demands = [
-            Demand { profile: profile("3g.40gb"), count: 2 },
-            Demand { profile: profile("2g.20gb"), count: 2 },
-        ];
-        let near: Vec<Vec<u32>> = nearest_layouts(&table, &demands, 3)
-            .iter()
-            .map(|layout| layout.iter().map(|d| d.count).collect())
-            .collect();
-        // Taking both 2g away changes 4 slices, so does one 3g; 2g starts at 0, 2 and 4 only.
-        assert_eq!(near, [vec![1, 2], vec![2, 0], vec![1, 1]]);
+    fn placements_do_not_depend_on_the_order_of_the_demands() {
+        let one = layout(&[("2g.20gb", 1), ("1g.20gb", 1), ("1g.10gb", 2)]).unwrap();
+        let other = layout(&[("1g.10gb", 2), ("1g.20gb", 1), ("2g.20gb", 1)]).unwrap();
+        let sorted = |mut layout: Vec<(String, u8)>| {
+            layout.sort();
+            layout
+        };
+        assert_eq!(sorted(one), sorted(other));
+    }
+
+    #[test]
+    fn a_profile_named_twice_counts_as_one() {
+        assert!(layout(&[("1g.10gb", 3), ("1g.10gb", 4)]).is_ok());
+        assert_eq!(
+            layout(&[("1g.10gb+me", 1), ("2g.20gb", 1), ("1g.10gb+me", 1)]),
+            Err(NoLayout::Engines)
+        );
+    }
+
+    #[test]
+    fn absurd_counts_and_starts_are_refused_and_do_not_panic() {
+        let mut table = table("h100-80gb-sxm");
+        let (first, rest) = table.profiles.split_first_mut().unwrap();
+        first.memory_slices = 0;
+        for profile in rest {
+            profile.starts = vec![7, 200, 255];
+        }
+        for profile in &table.profiles {
+            for count in [1, 2, u32::MAX] {
+                let placed = place(&table, &[Demand { profile, count }]);
+                assert_eq!(placed.is_ok(), count == 1 && profile.memory_slices == 1);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_still_open_depends_on_where_instances_stand() {
+        let table = table("h100-80gb-sxm");
+        let open = |start| {
+            let placement = Placement { start, size: 4 };
+            let profile = table.profile_by_id(9).unwrap();
+            let open = open_placements(&table, &[(profile, placement)]);
+            open.iter().filter(|(p, _)| p.memory_slices == 4).map(|(p, _)| p.id).collect::<Vec<_>>()
+        };
+        assert_eq!(open(0), [9]);
+        assert_eq!(open(4), [5, 9]);
+        assert!(open(2).is_empty());
     }
 }

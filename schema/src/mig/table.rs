@@ -1,5 +1,7 @@
 //! What a GPU product can be cut into: its profiles, their sizes, and where each may start.
 
+use std::cmp::{Ordering, Reverse};
+
 use serde::{Deserialize, Serialize};
 
 use super::MigProfile;
@@ -17,19 +19,20 @@ pub struct MigTable {
     pub profiles: Vec<GiProfile>,
 }
 
-/// Counts of the engines beside the SMs.
+/// Counts of the engines beside the SMs. None where nobody has read a count: it binds no layout,
+/// and it is not zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Engines {
     /// Copy engines.
-    pub ce: u8,
+    pub ce: Option<u8>,
     /// Video decoders (NVDEC).
-    pub dec: u8,
+    pub dec: Option<u8>,
     /// Video encoders (NVENC).
-    pub enc: u8,
+    pub enc: Option<u8>,
     /// JPEG decoders.
-    pub jpeg: u8,
+    pub jpeg: Option<u8>,
     /// Optical flow accelerators.
-    pub ofa: u8,
+    pub ofa: Option<u8>,
 }
 
 /// One GPU instance profile.
@@ -49,8 +52,8 @@ pub struct GiProfile {
     pub starts: Vec<u8>,
     /// Memory of an instance in MiB, the least that was seen; none where nobody has read it.
     pub memory_mib: Option<u64>,
-    /// Streaming multiprocessors of an instance.
-    pub sm: u16,
+    /// Streaming multiprocessors of an instance; none where nobody has read them.
+    pub sm: Option<u16>,
     /// Engines that an instance takes.
     #[serde(flatten)]
     pub engines: Engines,
@@ -72,12 +75,43 @@ impl MigTable {
     pub fn profile(&self, name: &MigProfile) -> Option<&GiProfile> {
         self.profiles.iter().find(|profile| profile.name == *name)
     }
+
+    /// The profile of this id, as NVML reports it of an instance. Names change with the driver,
+    /// ids do not.
+    pub fn profile_by_id(&self, id: u32) -> Option<&GiProfile> {
+        self.profiles.iter().find(|profile| profile.id == id)
+    }
+
+    /// Every profile in canonical order: [`GiProfile::canonical_cmp`].
+    pub fn canonical(&self) -> Vec<&GiProfile> {
+        let mut profiles: Vec<&GiProfile> = self.profiles.iter().collect();
+        profiles.sort_by(|a, b| a.canonical_cmp(b));
+        profiles
+    }
+}
+
+impl GiProfile {
+    /// Compute slices of an instance.
+    pub fn compute_slices(&self) -> u8 {
+        self.name.slices
+    }
+
+    /// The order in which lists name profiles and the search places them: most memory slices
+    /// first, then as [`MigProfile::canonical_cmp`].
+    pub fn canonical_cmp(&self, other: &Self) -> Ordering {
+        Reverse(self.memory_slices)
+            .cmp(&Reverse(other.memory_slices))
+            .then_with(|| self.name.canonical_cmp(&other.name))
+    }
 }
 
 impl Engines {
-    /// The engines of both together.
+    /// The engines of both together. What is known of one alone counts alone.
     pub fn plus(self, other: Self) -> Self {
-        let add = u8::saturating_add;
+        let add = |a: Option<u8>, b: Option<u8>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (one, None) | (None, one) => one,
+        };
         Self {
             ce: add(self.ce, other.ce),
             dec: add(self.dec, other.dec),
@@ -87,12 +121,29 @@ impl Engines {
         }
     }
 
-    /// True if no count is above the other's.
+    /// True if no count is above the other's, as far as both are known.
     pub fn fits_in(self, totals: Self) -> bool {
-        self.ce <= totals.ce
-            && self.dec <= totals.dec
-            && self.enc <= totals.enc
-            && self.jpeg <= totals.jpeg
-            && self.ofa <= totals.ofa
+        let fits = |own: Option<u8>, total: Option<u8>| {
+            own.zip(total).is_none_or(|(own, total)| own <= total)
+        };
+        fits(self.ce, totals.ce)
+            && fits(self.dec, totals.dec)
+            && fits(self.enc, totals.enc)
+            && fits(self.jpeg, totals.jpeg)
+            && fits(self.ofa, totals.ofa)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_count_that_nobody_has_read_binds_nothing() {
+        let one = Engines { dec: Some(4), ..Engines::default() };
+        let totals = Engines { ce: Some(4), dec: Some(7), ..Engines::default() };
+        assert!(one.fits_in(totals));
+        assert!(!one.plus(one).fits_in(totals));
+        assert_eq!(one.plus(Engines { ce: Some(2), ..Engines::default() }).ce, Some(2));
     }
 }

@@ -1,10 +1,10 @@
-//! The rows of the catalog.
+//! GPU products.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Confidence, Fact};
-use crate::mig::MigTable;
-use crate::name::{GpuName, SystemName};
+use crate::name::GpuName;
+use crate::version::Version;
 
 /// A GPU product. Sizes are computed from `nvml_total_mib`, never from the marketing label.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -12,17 +12,18 @@ use crate::name::{GpuName, SystemName};
 pub struct Gpu {
     /// Key, such as `h100-sxm5-80gb`.
     pub key: GpuName,
-    /// Name that NVML reports.
-    pub nvml_name: String,
+    /// Name that NVML reports; none if no released driver has named it yet.
+    pub nvml_name: Option<String>,
     /// Other names that drivers have reported.
     #[serde(default)]
     pub also_seen: Vec<String>,
     /// Value of the node label `nvidia.com/gpu.product`.
-    pub gfd_product: String,
-    /// The type in Slurm's GRES. Sticks once deployed.
+    pub gfd_product: Option<String>,
+    /// The type in Slurm's GRES: a substring of the NVML name in lower case with `_` for blanks,
+    /// else slurmd does not match the device. Sticks once deployed.
     pub gres_type: String,
-    /// PCI device ids, `0x2330`.
-    pub pci_device_ids: Vec<String>,
+    /// PCI device ids, `0x2330`. The vendor is always NVIDIA's.
+    pub pci_device_ids: Fact<Vec<String>>,
     /// Architecture.
     pub architecture: Architecture,
     /// CUDA compute capability, `9.0`.
@@ -36,7 +37,7 @@ pub struct Gpu {
     /// Memory bandwidth in GB/s.
     pub bandwidth_gb_per_s: Fact<u32>,
     /// Dense throughput. Sparse figures are never stored.
-    pub tflops_dense: Fact<Tflops>,
+    pub gflops_dense: Fact<DenseGflops>,
     /// NVLink.
     pub nvlink: NvLink,
     /// Form factor.
@@ -52,11 +53,17 @@ pub struct Gpu {
     /// True if the memory has ECC.
     pub ecc: bool,
     /// True if rows can be remapped (Ampere and later data-centre parts).
-    pub row_remap: bool,
+    pub row_remap: Option<bool>,
     /// Where a fabric manager must run.
-    pub fabric_manager: FabricManager,
+    pub fabric_manager: Fact<FabricManager>,
     /// Whether nodes run IMEX.
     pub imex: Imex,
+    /// The product family, to order generations.
+    #[serde(default)]
+    pub family: Fact<Family>,
+    /// The last driver branch that drives it, such as 580; none if no end is known.
+    #[serde(default)]
+    pub last_driver_branch: Fact<u16>,
     /// Keys of the row's sources.
     pub source: Vec<String>,
     /// Confidence of every field that states none.
@@ -67,17 +74,14 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Every source that the row and its fields cite.
-    pub fn cited(&self) -> impl Iterator<Item = &String> {
-        let own = [
-            &self.nvml_total_mib.source,
-            &self.bandwidth_gb_per_s.source,
-            &self.tflops_dense.source,
-            &self.pcie.source,
-            &self.tdp_w.source,
-            &self.power_limit_w.source,
-        ];
-        self.source.iter().chain(own.into_iter().flatten().flatten())
+    /// True if the GPU is known to have MIG.
+    pub fn has_mig(&self) -> bool {
+        self.mig.capable == Some(true)
+    }
+
+    /// The NVML name, then other names that drivers have reported.
+    pub fn nvml_names(&self) -> impl Iterator<Item = &String> {
+        self.nvml_name.iter().chain(&self.also_seen)
     }
 }
 
@@ -101,30 +105,46 @@ pub enum Architecture {
     Rubin,
 }
 
-/// Dense throughput in TFLOPS.
+/// Dense throughput of the tensor cores, in GFLOPS.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Tflops {
+#[serde(deny_unknown_fields)]
+pub struct DenseGflops {
+    /// FP16; stated for products without BF16 only.
+    #[serde(default)]
+    pub fp16: Option<u32>,
     /// BF16.
     pub bf16: Option<u32>,
     /// FP8.
     pub fp8: Option<u32>,
+    /// FP4.
+    pub fp4: Option<u32>,
 }
 
 /// NVLink of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NvLink {
     /// Generation; none without NVLink.
     pub generation: Option<u8>,
-    /// Links of the GPU.
-    pub links: u8,
+    /// Links of the GPU; 0 without NVLink.
+    pub links: Option<u8>,
+    /// Bandwidth of one link, both directions added, in MB/s.
+    #[serde(default)]
+    pub link_bidir_mb_per_s: Option<u32>,
+    /// Bandwidth of all links, both directions added, in MB/s.
+    pub aggregate_bidir_mb_per_s: Option<u32>,
     /// The largest domain it can be part of, in GPUs.
     pub max_domain: u16,
-    /// Bandwidth of all links, both directions added, in GB/s.
-    pub aggregate_bidir_gb_per_s: u32,
+    /// True if the usual system joins its GPUs through NVSwitch.
+    pub nvswitch: bool,
+    /// How GPUs are joined.
+    #[serde(default)]
+    pub how: Option<String>,
 }
 
 /// PCIe of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pcie {
     /// Generation.
     pub generation: u8,
@@ -134,6 +154,7 @@ pub struct Pcie {
 
 /// Power limits in watts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PowerLimit {
     /// The least that can be set.
     pub min: u32,
@@ -145,21 +166,33 @@ pub struct PowerLimit {
 
 /// MIG of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MigSupport {
-    /// True if the GPU has MIG.
-    pub capable: bool,
+    /// True if the GPU has MIG; none if nobody knows.
+    pub capable: Option<bool>,
+    /// The most GPU instances; 0 without MIG.
+    pub max_instances: Option<u8>,
     /// Key of its table; a capable GPU may have none here.
     pub table: Option<String>,
+    /// The first driver that cuts it. Source: NVIDIA MIG User Guide, "Deployment Considerations".
+    #[serde(default)]
+    pub min_driver: Fact<Version>,
 }
 
 /// Where a fabric manager must run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum FabricManager {
     /// Nowhere.
     None,
     /// On nodes with NVSwitch chips.
+    #[serde(rename = "nvswitch")]
     NvSwitch,
+    /// On nodes with NVSwitch chips, with NVIDIA's NVLink subnet manager (`nvlsm`).
+    #[serde(rename = "nvswitch-nvlsm")]
+    NvSwitchNvlsm,
+    /// On the switch trays of the rack, on no compute node.
+    SwitchTrays,
 }
 
 /// Whether nodes run IMEX.
@@ -168,64 +201,18 @@ pub enum FabricManager {
 pub enum Imex {
     /// No.
     None,
+    /// In an NVL32 rack only.
+    Nvl32,
     /// On every node of a multi-node NVLink domain.
     Domain,
 }
 
-/// A MIG table with its sources.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct MigTableRow {
-    /// Key.
-    pub key: String,
-    /// GPUs that are cut so.
-    pub gpus: Vec<GpuName>,
-    /// The geometry.
-    #[serde(flatten)]
-    pub table: MigTable,
-    /// Keys of the row's sources.
-    pub source: Vec<String>,
-    /// Confidence of the row.
-    pub confidence: Confidence,
-}
-
-/// A server or tray: one operating system.
+/// A product family.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct System {
-    /// Key, such as `dgx-h100`.
-    pub key: SystemName,
-    /// Its GPUs.
-    pub gpu: GpuName,
-    /// How many.
-    pub gpus_per_node: u8,
-    /// Processors; none where the builder decides.
-    pub cpu: Option<Cpu>,
-    /// Memory in GiB; none where the builder decides.
-    pub memory_gib: Option<u32>,
-    /// GPUs of one NVLink domain.
-    pub nvlink_domain: u16,
-    /// Power of the whole system in watts.
-    pub power_w: Option<u32>,
-    /// Keys of the row's sources.
-    pub source: Vec<String>,
-    /// Confidence of the row.
-    pub confidence: Confidence,
-    /// Doubts and remarks.
-    #[serde(default)]
-    pub note: Option<String>,
-}
-
-/// Processors of a system.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cpu {
-    /// What they are.
-    #[serde(default)]
-    pub model: Option<String>,
-    /// Sockets.
-    pub sockets: u16,
-    /// Cores of all sockets.
-    pub cores: u16,
-    /// Hardware threads of all cores.
-    pub threads: u16,
+pub struct Family {
+    /// Its name, such as `H100`.
+    pub name: String,
+    /// The first year in which it shipped. Orders generations, proves nothing else.
+    pub ship_year: u16,
 }
