@@ -85,6 +85,11 @@ impl Checked {
         }
     }
 
+    /// The item or value that stands exactly here, if one does.
+    pub fn item_at(&self, span: Span) -> Option<&ItemPath> {
+        self.places.iter().find(|(_, place)| **place == span).map(|(path, _)| path)
+    }
+
     /// The side table: a line for every item and value, in the order of the spec.
     pub fn source_lines(&self) -> OutputFile {
         let mut file = OutputFile::default();
@@ -131,7 +136,7 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
         false => language::spec(file, nodes, &mut cx),
     };
     let syntax_findings = std::mem::take(&mut cx.diagnostics);
-    let mut lowered = lower::lower(&spec, &catalog, start, cx);
+    let mut lowered = lower::lower(&spec, catalog, start, cx);
     let mut diagnostics = syntax_findings;
     if !unparsed {
         diagnostics.append(&mut lowered.diagnostics);

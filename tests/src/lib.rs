@@ -176,3 +176,13 @@ pub fn fenced_blocks(page: &str) -> Vec<(String, usize, String)> {
     }
     blocks
 }
+
+/// A text without its ANSI codes.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    for (index, part) in text.split('\u{1b}').enumerate() {
+        let code = if index == 0 { None } else { part.split_once('m') };
+        plain.push_str(code.map_or(part, |(_, rest)| rest));
+    }
+    plain
+}

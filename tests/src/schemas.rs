@@ -1,17 +1,45 @@
-//! JSON Schemas of the documents that an output tree holds, as they are committed.
+//! What is generated and committed: JSON Schemas of what is read and written, and the language
+//! reference.
 
+use std::io;
+
+use fleetc::language::{json_schema, kinds, reference};
+use fleetc::syntax::{Node, kdl};
 use fleetc_schema::intent::{ClassDocument, Index, IntentDocument, SourceLine};
 use fleetc_targets::write::json;
+
+/// Path of the language reference.
+pub const LANGUAGE_PAGE: &str = "docs/language.md";
+
+/// Specs that the language reference takes its examples from, best first.
+pub const EXAMPLES: &[&str] = &["fleets/lab/fleet.kdl", "tests/src/examples.kdl"];
 
 /// Every schema with its file name under `schema/json/`.
 pub fn all() -> Vec<(String, String)> {
     let file = |name: &str, schema: schemars::Schema| {
         (format!("{name}.schema.json"), json::pretty(&schema))
     };
+    let spec = json::pretty(&json_schema::schema(kinds::Spec::kind()));
     vec![
+        ("spec.schema.json".to_owned(), spec),
         file("intent", schemars::schema_for!(IntentDocument<'static>)),
         file("index", schemars::schema_for!(Index)),
         file("class", schemars::schema_for!(ClassDocument<'static>)),
         file("source-line", schemars::schema_for!(SourceLine)),
+        file("diagnostics", fleetc::render::json::schema()),
+        file("plan", fleetc::render::plan::schema()),
     ]
+}
+
+/// The language reference.
+///
+/// # Errors
+/// A spec that it takes examples from cannot be read.
+pub fn language_page() -> io::Result<String> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for path in EXAMPLES {
+        let text = std::fs::read_to_string(crate::repository().join(path))?;
+        nodes.extend(kdl::parse(0, &text, &mut Vec::new()));
+    }
+    Ok(reference::page(kinds::Spec::kind(), &nodes))
 }

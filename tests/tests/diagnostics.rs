@@ -15,7 +15,8 @@
 
 use camino::Utf8Path;
 use fleetc::Checked;
-use fleetc_tests::{Form, check_text, fenced_blocks, folder, repository, with_prelude};
+use fleetc::render::text::Width;
+use fleetc_tests::{Form, check_text, fenced_blocks, folder, plain, repository, with_prelude};
 
 /// What a comment expects.
 #[derive(Debug, PartialEq, Eq, Clone)]
@@ -112,14 +113,6 @@ fn everything_reported_is_expected_and_the_other_way_round() {
 
 /// The text report without colour.
 fn report(checked: &Checked) -> String {
-    let text = fleetc::render::text::report(checked);
-    let mut plain = String::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find('\u{1b}') {
-        plain.push_str(&rest[..at]);
-        rest = &rest[at..];
-        rest = &rest[rest.find('m').map_or(rest.len(), |end| end + 1)..];
-    }
-    plain.push_str(rest);
-    plain.trim_end_matches('\n').to_owned() + "\n"
+    let text = plain(&fleetc::render::text::report(checked, Width::default()));
+    text.trim_end_matches('\n').to_owned() + "\n"
 }

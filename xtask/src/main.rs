@@ -21,7 +21,7 @@ struct Cli {
 enum Command {
     /// Write the golden trees anew; read the diff before you commit it
     Bless,
-    /// Write what is generated and committed: the JSON Schemas
+    /// Write what is generated and committed: the JSON Schemas and the language reference
     Generate,
     /// Hold the output of the example fleets against the tools that read it
     Conformance,
@@ -65,6 +65,7 @@ fn generate() -> Outcome {
     for (name, text) in schemas::all() {
         put(&repository().join("schema/json").join(name), &text)?;
     }
+    put(&repository().join(schemas::LANGUAGE_PAGE), &schemas::language_page()?)?;
     Ok(())
 }
 

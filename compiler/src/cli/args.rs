@@ -26,9 +26,24 @@ pub enum Command {
     Diff(DiffArgs),
     /// Explain a rule
     Explain(ExplainArgs),
+    /// Print the JSON Schema of a document
+    Schema(SchemaArgs),
 }
 
-/// How findings and plans are printed.
+/// How findings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FindingsFormat {
+    /// For people.
+    Text,
+    /// For tools: fleetc/diagnostics/v1.
+    Json,
+    /// For code scanning: SARIF 2.1.0.
+    Sarif,
+    /// Annotations of a pull request: workflow commands of GitHub Actions.
+    Github,
+}
+
+/// How a plan is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -45,7 +60,7 @@ pub struct CheckArgs {
     pub spec: Utf8PathBuf,
     /// How findings are printed
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub format: FindingsFormat,
 }
 
 /// Arguments of `compile`.
@@ -91,4 +106,33 @@ pub struct ExplainArgs {
     /// `rule NAME`, or just the name of a rule; without any, the list of rules
     #[arg(value_name = "WHAT", num_args = 0..=2)]
     pub what: Vec<String>,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// The document
+    #[arg(value_enum, value_name = "DOCUMENT", default_value = "spec")]
+    pub document: Document,
+}
+
+/// A document with a JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Document {
+    /// A spec in YAML.
+    Spec,
+    /// fleet/intent/fleet.json.
+    Intent,
+    /// fleet/intent/index.json.
+    Index,
+    /// fleet/intent/classes/*.json.
+    Class,
+    /// A line of fleet/intent/sources.jsonl.
+    SourceLine,
+    /// What `check --format json` prints.
+    Diagnostics,
+    /// What `diff --format json` prints.
+    Plan,
+    /// What `fleetc-validate check --format json` prints.
+    Report,
 }

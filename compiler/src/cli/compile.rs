@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use fleetc_targets::{OutputTree, TARGETS};
 
 use super::args::CompileArgs;
-use super::{FAILED, OK, Outcome, locate};
+use super::{FAILED, OK, Outcome, Stream, locate};
 use crate::output::{self, Written};
 use crate::render;
 
@@ -15,10 +15,11 @@ pub fn run(
     root: Option<&Utf8Path>,
     args: &CompileArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut dyn Stream,
 ) -> Outcome {
     let checked = locate::check_spec(root, &args.spec)?;
-    write!(err, "{}", render::text::report(&checked))?;
+    let width = err.width();
+    write!(err, "{}", render::text::report(&checked, width))?;
     let (Some(intent), Some(tree)) = (checked.intent(), crate::compile(&checked)) else {
         let counts = render::counts(&checked.diagnostics);
         writeln!(err, "{}: {counts}; nothing was written", args.spec)?;

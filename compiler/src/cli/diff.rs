@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use fleetc_schema::intent::{INTENT_SCHEMA, Intent, IntentDocument};
 
 use super::args::{DiffArgs, Format};
-use super::{CommandError, FAILED, OK, Outcome, locate};
+use super::{CommandError, FAILED, OK, Outcome, Stream, locate};
 use crate::output::{self, FLEET_FILE, MANIFEST};
 use crate::render::plan::Texts;
 use crate::{emit, plan, render};
@@ -17,7 +17,7 @@ pub fn run(
     root: Option<&Utf8Path>,
     args: &DiffArgs,
     out: &mut dyn Write,
-    err: &mut dyn Write,
+    err: &mut dyn Stream,
 ) -> Outcome {
     let old = side(root, &args.old, err)?;
     let new = side(root, &args.new, err)?;
@@ -41,7 +41,7 @@ pub fn run(
 fn side(
     root: Option<&Utf8Path>,
     path: &Utf8Path,
-    err: &mut dyn Write,
+    err: &mut dyn Stream,
 ) -> Result<Option<Intent>, CommandError> {
     if path.join(MANIFEST).is_file() {
         return from_folder(path).map(Some);
@@ -50,7 +50,8 @@ fn side(
     match checked.intent() {
         Some(intent) => Ok(Some(intent.clone())),
         None => {
-            write!(err, "{}", render::text::report(&checked))?;
+            let width = err.width();
+            write!(err, "{}", render::text::report(&checked, width))?;
             writeln!(err, "{path}: {}", render::counts(&checked.diagnostics))?;
             Ok(None)
         }

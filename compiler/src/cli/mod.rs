@@ -9,14 +9,17 @@ mod compile;
 mod diff;
 mod explain;
 mod locate;
+mod schema;
+mod stream;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 
 use clap::Parser;
 
 pub use args::Cli;
 use args::Command;
+pub use stream::Stream;
 
 /// Fine.
 pub const OK: u8 = 0;
@@ -47,13 +50,13 @@ type Outcome = Result<u8, CommandError>;
 /// Runs a command line and returns its exit code.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
+    out: &mut dyn Stream,
+    err: &mut dyn Stream,
 ) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            let stream: &mut dyn Write = if error.use_stderr() { err } else { out };
+            let stream: &mut dyn Stream = if error.use_stderr() { err } else { out };
             // A reader that went away needs no message.
             let _ = write!(stream, "{}", error.render().ansi());
             return if error.use_stderr() { COULD_NOT_RUN } else { OK };
@@ -65,6 +68,7 @@ pub fn run(
         Command::Compile(args) => compile::run(root, args, out, err),
         Command::Diff(args) => diff::run(root, args, out, err),
         Command::Explain(args) => explain::run(args, out),
+        Command::Schema(args) => schema::run(args, out),
     };
     match outcome {
         Ok(code) => code,

@@ -4,7 +4,9 @@
 //! the YAML reader, "did you mean" and the language reference use) and the struct with its decoder.
 
 mod decode;
+pub mod json_schema;
 pub mod kinds;
+pub mod reference;
 mod values;
 
 pub use decode::{At, Cx, Reference, spec};
@@ -88,6 +90,27 @@ pub struct Type {
     pub name: &'static str,
     /// A value, as written in KDL.
     pub example: &'static str,
+    /// What the JSON Schema of the YAML form says about it.
+    pub shape: Shape,
+}
+
+/// What values of a type look like in YAML, as far as a JSON Schema can say it. It may let through
+/// what the compiler refuses, never the other way round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A text; with a regular expression, if every legal one matches it.
+    Text(Option<&'static str>),
+    /// One of a closed set of words.
+    Words(&'static [&'static str]),
+    /// A whole number between two bounds, both included.
+    Number {
+        /// The least.
+        min: u32,
+        /// The most; `u32::MAX` is no bound.
+        max: u32,
+    },
+    /// True or false.
+    Bool,
 }
 
 impl Kind {

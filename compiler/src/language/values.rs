@@ -12,7 +12,7 @@ use fleetc_schema::name::{
 use fleetc_schema::units::{Bytes, Date, Seconds, UnitError, Watts};
 use fleetc_schema::version::{Version, VersionReq};
 
-use super::{Reference, Type, did_you_mean, listing};
+use super::{Reference, Shape, Type, did_you_mean, listing};
 use crate::syntax::{Scalar, Value};
 
 /// A finding on the heap: a result should not be as large as a finding.
@@ -59,10 +59,26 @@ fn refused(rule: &'static Rule, value: &Value, ty: &Type, error: impl ToString) 
     Box::new(finding.help(format!("write {} such as `{}`", ty.name, ty.example)))
 }
 
+/// An RFC 1123 label.
+const LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
+
+macro_rules! pattern {
+    () => {
+        None
+    };
+    ($pattern:expr) => {
+        Some($pattern)
+    };
+}
+
 macro_rules! texts {
-    ($($ty:ty, $name:literal, $example:literal, $rule:ident;)+) => {$(
+    ($($ty:ty, $name:literal, $example:literal, $rule:ident $(, $pattern:expr)?;)+) => {$(
         impl ValueType for $ty {
-            const TYPE: Type = Type { name: $name, example: $example };
+            const TYPE: Type = Type {
+                name: $name,
+                example: $example,
+                shape: Shape::Text(pattern!($($pattern)?)),
+            };
 
             fn read(value: &Value) -> Result<Self, Finding> {
                 let text = text(value, &Self::TYPE)?;
@@ -73,24 +89,30 @@ macro_rules! texts {
 }
 
 texts! {
-    FleetName, "a fleet name", "\"northwind\"", NAME_ILLEGAL;
-    ClusterName, "a cluster name", "\"hpc\"", NAME_ILLEGAL;
-    PartitionName, "a partition name", "\"gpu\"", NAME_ILLEGAL;
-    RackName, "a rack name", "\"r1\"", NAME_ILLEGAL;
-    PoolName, "a pool name", "\"train\"", NAME_ILLEGAL;
-    PolicyName, "a policy name", "\"hopper\"", NAME_ILLEGAL;
-    TeamName, "a team name", "\"research\"", NAME_ILLEGAL;
-    NamespaceName, "a namespace", "\"research\"", NAME_ILLEGAL;
-    WorkloadName, "a workload name", "\"pretrain-8b\"", NAME_ILLEGAL;
-    SystemName, "a system", "\"dgx-h100\"", NAME_ILLEGAL;
-    MigProfile, "a MIG profile", "\"1g.10gb\"", SPEC_WRONG_TYPE;
-    Version, "a version", "\"24.11\"", SPEC_WRONG_TYPE;
-    VersionReq, "a condition on a version", "\">=580\"", SPEC_WRONG_TYPE;
-    Date, "a date", "\"2026-11-30\"", SPEC_WRONG_TYPE;
+    FleetName, "a fleet name", "\"northwind\"", NAME_ILLEGAL, LABEL;
+    ClusterName, "a cluster name", "\"hpc\"", NAME_ILLEGAL, LABEL;
+    PartitionName, "a partition name", "\"gpu\"", NAME_ILLEGAL, "^[A-Za-z0-9_-]{1,63}$";
+    RackName, "a rack name", "\"r1\"", NAME_ILLEGAL, LABEL;
+    PoolName, "a pool name", "\"train\"", NAME_ILLEGAL, LABEL;
+    PolicyName, "a policy name", "\"hopper\"", NAME_ILLEGAL, LABEL;
+    TeamName, "a team name", "\"research\"", NAME_ILLEGAL, LABEL;
+    NamespaceName, "a namespace", "\"research\"", NAME_ILLEGAL, LABEL;
+    WorkloadName, "a workload name", "\"pretrain-8b\"", NAME_ILLEGAL, LABEL;
+    SystemName, "a system", "\"dgx-h100\"", NAME_ILLEGAL, "^[a-z0-9._/-]{1,63}$";
+    MigProfile, "a MIG profile", "\"1g.10gb\"", SPEC_WRONG_TYPE,
+        r"^([0-9]+c\.)?[0-9]+g\.[0-9]+gb([+-][a-z.,]+)?$";
+    Version, "a version", "\"24.11\"", SPEC_WRONG_TYPE, r"^[0-9]+(\.[0-9]+)*$";
+    VersionReq, "a condition on a version", "\">=580\"", SPEC_WRONG_TYPE,
+        r"^\s*(>=?|<=?|=)\s*[0-9.]+\s*(,\s*(>=?|<=?|=)\s*[0-9.]+\s*)*$";
+    Date, "a date", "\"2026-11-30\"", SPEC_WRONG_TYPE, "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
 }
 
 impl ValueType for GpuIndexes {
-    const TYPE: Type = Type { name: "GPU numbers", example: "\"0-3\"" };
+    const TYPE: Type = Type {
+        name: "GPU numbers",
+        example: "\"0-3\"",
+        shape: Shape::Text(Some("^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$")),
+    };
 
     fn read(value: &Value) -> Result<Self, Finding> {
         let text = text(value, &Self::TYPE)?;
@@ -106,7 +128,7 @@ impl ValueType for GpuIndexes {
 }
 
 impl ValueType for Reference {
-    const TYPE: Type = Type { name: "a name", example: "\"train\"" };
+    const TYPE: Type = Type { name: "a name", example: "\"train\"", shape: Shape::Text(None) };
 
     fn read(value: &Value) -> Result<Self, Finding> {
         text(value, &Self::TYPE).map(|text| Self(text.to_owned()))
@@ -114,7 +136,7 @@ impl ValueType for Reference {
 }
 
 impl ValueType for String {
-    const TYPE: Type = Type { name: "a text", example: "\"GPU at RMA\"" };
+    const TYPE: Type = Type { name: "a text", example: "\"GPU at RMA\"", shape: Shape::Text(None) };
 
     fn read(value: &Value) -> Result<Self, Finding> {
         text(value, &Self::TYPE).map(str::to_owned)
@@ -122,7 +144,11 @@ impl ValueType for String {
 }
 
 impl ValueType for Hostlist {
-    const TYPE: Type = Type { name: "a hostlist", example: "\"gpu[001-032]\"" };
+    const TYPE: Type = Type {
+        name: "a hostlist",
+        example: "\"gpu[001-032]\"",
+        shape: Shape::Text(Some(r"^[A-Za-z0-9._-][A-Za-z0-9._,\[\]-]*$")),
+    };
 
     fn read(value: &Value) -> Result<Self, Finding> {
         let text = text(value, &Self::TYPE)?;
@@ -156,10 +182,14 @@ impl ValueType for Hostlist {
     }
 }
 
+/// A number and a unit.
+const QUANTITY: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*[A-Za-z]";
+
 macro_rules! quantities {
     ($($ty:ty, $name:literal, $example:literal, $units:literal;)+) => {$(
         impl ValueType for $ty {
-            const TYPE: Type = Type { name: $name, example: $example };
+            const TYPE: Type =
+                Type { name: $name, example: $example, shape: Shape::Text(Some(QUANTITY)) };
 
             fn read(value: &Value) -> Result<Self, Finding> {
                 let number = match &value.scalar {
@@ -193,7 +223,7 @@ quantities! {
 }
 
 impl ValueType for bool {
-    const TYPE: Type = Type { name: "true or false", example: "#true" };
+    const TYPE: Type = Type { name: "true or false", example: "#true", shape: Shape::Bool };
 
     fn read(value: &Value) -> Result<Self, Finding> {
         match &value.scalar {
@@ -223,7 +253,8 @@ impl ValueType for bool {
 pub struct Count<const MIN: u32, const MAX: u32>(pub u32);
 
 impl<const MIN: u32, const MAX: u32> ValueType for Count<MIN, MAX> {
-    const TYPE: Type = Type { name: "a whole number", example: "8" };
+    const TYPE: Type =
+        Type { name: "a whole number", example: "8", shape: Shape::Number { min: MIN, max: MAX } };
 
     fn read(value: &Value) -> Result<Self, Finding> {
         let number = match &value.scalar {
@@ -257,7 +288,8 @@ impl<const MIN: u32, const MAX: u32> ValueType for Count<MIN, MAX> {
 macro_rules! closed_sets {
     ($($ty:ty, $name:literal, $example:literal;)+) => {$(
         impl ValueType for $ty {
-            const TYPE: Type = Type { name: $name, example: $example };
+            const TYPE: Type =
+                Type { name: $name, example: $example, shape: Shape::Words(Self::WORDS) };
 
             fn read(value: &Value) -> Result<Self, Finding> {
                 let word = text(value, &Self::TYPE)?;

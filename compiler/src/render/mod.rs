@@ -1,11 +1,37 @@
-//! Renderers: diagnostics and plans as text for people and as JSON for tools.
+//! Renderers: diagnostics as text for people and as JSON, SARIF and annotations for tools; plans as
+//! text and JSON.
 
+pub mod github;
 pub mod json;
 pub mod plan;
+pub mod sarif;
 pub mod summary;
 pub mod text;
 
-use fleetc_schema::diag::{Diagnostic, Severity};
+use fleetc_schema::diag::{Diagnostic, Label, Severity, Span};
+
+use crate::Checked;
+use crate::source::Position;
+
+/// Where a label stands in its file.
+pub(crate) struct Located<'a> {
+    /// The file, relative to the root.
+    pub file: &'a str,
+    /// Its bytes.
+    pub span: Span,
+    /// Its first character.
+    pub start: Position,
+    /// The character after its last.
+    pub end: Position,
+}
+
+/// Where a label stands; none if its item has no written ancestor.
+pub(crate) fn located<'a>(checked: &'a Checked, label: &Label) -> Option<Located<'a>> {
+    let span = checked.span(&label.place)?;
+    let source = checked.sources.of(span)?;
+    let (start, end) = (source.position(span.start), source.position(span.end));
+    Some(Located { file: source.path.as_str(), span, start, end })
+}
 
 /// `1 error, 2 warnings`, or what there is of it.
 pub fn counts(diagnostics: &[Diagnostic]) -> String {

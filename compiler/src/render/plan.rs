@@ -23,6 +23,8 @@ pub enum Texts {
 
 /// The difference of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "json-schema", schemars(deny_unknown_fields))]
 pub struct FileDiff {
     /// Path in the output tree.
     pub path: String,
@@ -162,41 +164,98 @@ fn files(diffs: &[FileDiff], texts: Texts) -> String {
     text
 }
 
+/// What `fleetc diff --format json` prints: what changes between two fleets and what that disturbs.
 #[derive(Serialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "json-schema", schemars(title = "Plan", deny_unknown_fields))]
 struct Document<'a> {
+    /// The schema tag.
+    #[cfg_attr(feature = "json-schema", schemars(extend("const" = SCHEMA)))]
     schema: &'a str,
+    /// The fleet, as the new side calls it.
     fleet: &'a str,
+    /// The worst disruption of any change.
+    #[cfg_attr(feature = "json-schema", schemars(schema_with = "disruption_words"))]
     disruption: Disruption,
+    /// Nodes that must be empty, reset or boot, as a hostlist.
     nodes: String,
+    /// The changes, in order.
     changes: Vec<JsonStep<'a>>,
+    /// Files of the output that differ.
     files: &'a [FileDiff],
 }
 
+/// One change.
 #[derive(Serialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "json-schema", schemars(deny_unknown_fields))]
 struct JsonStep<'a> {
+    /// The path of the item, on the new side if it is there.
     item: &'a str,
+    /// What changes, in a few words.
     what: &'a str,
+    /// The old value; none if the item is new.
     old: Option<&'a str>,
+    /// The new value; none if the item is gone.
     new: Option<&'a str>,
+    /// The worst disruption of its effects.
+    #[cfg_attr(feature = "json-schema", schemars(schema_with = "disruption_words"))]
     disruption: Disruption,
+    /// What it does, cluster by cluster.
     effects: Vec<JsonEffect<'a>>,
 }
 
+/// What a change does to one cluster.
 #[derive(Serialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "json-schema", schemars(deny_unknown_fields))]
 struct JsonEffect<'a> {
+    /// The cluster; empty for the fleet as a whole.
     cluster: &'a str,
+    /// Who schedules there.
     scheduler: &'a str,
+    /// The worst that a target says.
+    #[cfg_attr(feature = "json-schema", schemars(schema_with = "disruption_words"))]
     disruption: Disruption,
+    /// True if an immutable object must be made anew under another name.
     recreate: bool,
+    /// The nodes that are disturbed, as a hostlist.
     nodes: String,
+    /// How many they are.
     node_count: u64,
+    /// What each target says.
     reasons: Vec<JsonReason<'a>>,
 }
 
+/// What one target says about a change.
 #[derive(Serialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "json-schema", schemars(deny_unknown_fields))]
 struct JsonReason<'a> {
+    /// The target.
     target: &'a str,
+    /// What happens there.
     what: &'a str,
+}
+
+/// The words of a disruption, mildest first.
+#[cfg(feature = "json-schema")]
+fn disruption_words(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let words = [
+        Disruption::None,
+        Disruption::Reload,
+        Disruption::RestartDaemon,
+        Disruption::Drain,
+        Disruption::GpuReset,
+        Disruption::Reboot,
+    ];
+    schemars::json_schema!({ "enum": words })
+}
+
+/// The JSON Schema of the document.
+#[cfg(feature = "json-schema")]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Document<'static>)
 }
 
 /// Renders a plan as JSON.

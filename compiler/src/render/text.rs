@@ -1,6 +1,7 @@
 //! Diagnostics for a terminal: the lines of the spec with labels under the exact tokens.
 //!
-//! The drawing is miette's; what it draws is ours, so that the same findings go to JSON.
+//! The drawing of lines is miette's; what it draws is ours, so that the same findings go to JSON.
+//! Colours are ANSI codes, which the streams of the command line take out where they do not belong.
 
 use std::fmt;
 
@@ -10,113 +11,207 @@ use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, S
 use crate::Checked;
 use crate::source::Source;
 
-/// Width that lines are wrapped to.
-const WIDTH: usize = 110;
+/// How wide text may be, in columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Width(usize);
 
-/// Renders every finding, then a line that counts them.
-pub fn report(checked: &Checked) -> String {
+impl Width {
+    /// Below this, lines break so often that nothing can be read.
+    const LEAST: usize = 60;
+
+    /// The width of a terminal with so many columns; without a terminal, the default.
+    pub fn of(columns: Option<usize>) -> Self {
+        columns.map_or_else(Self::default, |columns| Self(columns.max(Self::LEAST)))
+    }
+}
+
+impl Default for Width {
+    fn default() -> Self {
+        Self(110)
+    }
+}
+
+/// Renders every finding, an empty line after each.
+pub fn report(checked: &Checked, width: Width) -> String {
     let mut text = String::new();
     for found in &checked.diagnostics {
-        text.push_str(&one(checked, found));
+        text.push_str(&one(checked, found, width));
         text.push('\n');
     }
     text
 }
 
-/// Renders one finding.
-pub fn one(checked: &Checked, found: &Diagnostic) -> String {
-    let placed: Vec<(Span, &str)> = found
-        .labels
-        .iter()
-        .filter_map(|label| Some((checked.span(&label.place)?, label.text.as_str())))
-        .collect();
-    let source = placed.first().and_then(|(span, _)| checked.sources.of(*span));
-    let snippet = Snippet { found, labels: labels(&placed), source: source.map(named) };
-    let mut theme = GraphicalTheme::unicode();
-    let head = format!("{}[{}]:", found.severity, found.rule.name);
-    match found.severity {
-        Severity::Error => theme.characters.error = head,
-        Severity::Warning => theme.characters.warning = head,
-        Severity::Note => theme.characters.advice = head,
-    }
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false);
-    let mut drawn = String::new();
-    if handler.render_report(&mut drawn, &snippet).is_err() {
-        drawn = format!("{}[{}]: {}\n", found.severity, found.rule.name, found.title);
-    }
-    // The drawing starts with an empty line and indents its title, which is the head of a finding.
-    let drawn = drawn.trim_start_matches('\n');
-    let drawn = drawn.strip_prefix("  ").unwrap_or(drawn);
-    let mut text = String::new();
-    for line in drawn.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
+/// Renders one finding: its title, the lines of each file that it is about, notes and help.
+pub fn one(checked: &Checked, found: &Diagnostic, width: Width) -> String {
+    let (word, colour) = match found.severity {
+        Severity::Error => ("error", 31),
+        Severity::Warning => ("warning", 33),
+        Severity::Note => ("note", 36),
+    };
+    let head = format!("{word}[{}]:", found.rule.name);
+    let mut text = format!("\u{1b}[{colour}m{head}\u{1b}[0m ");
+    text.push_str(&wrapped(&found.title, width, head.chars().count() + 1, 2));
+    for (file, labels) in by_file(checked, found) {
+        if let Some(source) = checked.sources.of(Span { file, start: 0, end: 0 }) {
+            text.push_str(&snippet(source, &labels, width));
+        }
     }
     let notes = found.notes.iter().map(|note| ("note", note));
     let help = found.help.iter().map(|help| ("help", help));
     for (word, body) in notes.chain(help) {
-        let mut lines = body.lines();
-        let first = lines.next().unwrap_or_default();
-        text.push_str(&format!("  \u{1b}[36m{word}:\u{1b}[0m {first}\n"));
-        for line in lines {
-            text.push_str(&format!("        {line}\n"));
+        text.push_str(&format!("  \u{1b}[36m{word}:\u{1b}[0m "));
+        for (number, line) in body.lines().enumerate() {
+            if number > 0 {
+                text.push_str("        ");
+            }
+            text.push_str(&wrapped(line, width, 8, 8));
         }
     }
     text
 }
 
-fn named(source: &Source) -> NamedSource<String> {
-    NamedSource::new(source.path.as_str(), source.text.clone())
+/// A label with its place.
+struct Placed<'a> {
+    span: Span,
+    text: &'a str,
+    primary: bool,
 }
 
-/// Labels of the first label's file; an empty text draws a bare underline.
-fn labels(placed: &[(Span, &str)]) -> Vec<LabeledSpan> {
-    let file = placed.first().map(|(span, _)| span.file);
-    placed
-        .iter()
-        .enumerate()
-        .filter(|(_, (span, _))| Some(span.file) == file)
-        .map(|(index, (span, text))| {
-            let text = (!text.is_empty()).then(|| (*text).to_owned());
-            let range = (span.start as usize, (span.end - span.start) as usize);
-            match index {
-                0 => LabeledSpan::new_primary_with_span(text, range),
-                _ => LabeledSpan::new_with_span(text, range),
-            }
-        })
-        .collect()
+/// The labels of a finding by file: that of the first label first.
+fn by_file<'a>(checked: &Checked, found: &'a Diagnostic) -> Vec<(u32, Vec<Placed<'a>>)> {
+    let mut files: Vec<(u32, Vec<Placed<'a>>)> = Vec::new();
+    for (index, label) in found.labels.iter().enumerate() {
+        let Some(span) = checked.span(&label.place) else { continue };
+        let placed = Placed { span, text: &label.text, primary: index == 0 };
+        match files.iter_mut().find(|(file, _)| *file == span.file) {
+            Some((_, labels)) => labels.push(placed),
+            None => files.push((span.file, vec![placed])),
+        }
+    }
+    files
 }
 
-/// A finding as miette wants it.
+/// The lines of one file with labels under them.
+fn snippet(source: &Source, labels: &[Placed<'_>], width: Width) -> String {
+    let snippet = Snippet {
+        labels: labels.iter().map(|label| labeled(source, label, width)).collect(),
+        source: NamedSource::new(source.path.as_str(), source.text.clone()),
+    };
+    let theme = GraphicalTheme::unicode();
+    let corner = theme.characters.ltop;
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(width.0).with_links(false);
+    let mut drawn = String::new();
+    if handler.render_report(&mut drawn, &snippet).is_err() {
+        return String::new();
+    }
+    // What stands above the box is the title, which is ours.
+    let mut text = String::new();
+    for line in drawn.lines().skip_while(|line| !line.contains(corner)) {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// An empty text draws a bare underline.
+fn labeled(source: &Source, label: &Placed<'_>, width: Width) -> LabeledSpan {
+    let Span { start, end, .. } = label.span;
+    let (from, to) = (source.position(start), source.position(end));
+    // The text hangs from the middle of what is underlined, right of the line numbers.
+    let length = if from.line == to.line { to.column.saturating_sub(from.column) } else { 0 };
+    let before = (from.column + length / 2) as usize + "1000 │  ╰── ".chars().count();
+    let room = width.0.saturating_sub(before).max(Width::LEAST / 2);
+    let text = lines(label.text, room, room).join("\n");
+    let text = (!text.is_empty()).then_some(text);
+    let range = (start as usize, (end - start) as usize);
+    match label.primary {
+        true => LabeledSpan::new_primary_with_span(text, range),
+        false => LabeledSpan::new_with_span(text, range),
+    }
+}
+
+/// A line broken at blanks, with a newline at its end. So many columns of its first line are taken;
+/// the others are indented, beyond the line's own indentation.
+fn wrapped(line: &str, width: Width, taken: usize, indent: usize) -> String {
+    let own = line.chars().take_while(|c| *c == ' ').count();
+    let room = |taken: usize| width.0.saturating_sub(taken);
+    let pad = format!("\n{}", " ".repeat(indent + own));
+    lines(line, room(taken), room(indent + own)).join(&pad) + "\n"
+}
+
+/// A text in lines of so many columns, broken at blanks; one that fits stays as it is. A count and
+/// what it counts (`2 × 3g.40gb`) stay together.
+fn lines(text: &str, first: usize, rest: usize) -> Vec<String> {
+    if text.chars().count() <= first {
+        return vec![text.to_owned()];
+    }
+    let text = text.replace(" × ", "\u{a0}×\u{a0}");
+    let body = text.trim_start_matches(' ');
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = " ".repeat(text.len() - body.len());
+    let mut empty = true;
+    for word in body.split(' ') {
+        let room = if lines.is_empty() { first } else { rest };
+        if !empty && line.chars().count() + 1 + word.chars().count() > room {
+            lines.push(line.trim_end().to_owned());
+            line = String::new();
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        // Blanks at a break are left out.
+        empty &= word.is_empty() && !lines.is_empty();
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines.iter().map(|line| line.replace('\u{a0}', " ")).collect()
+}
+
+/// The lines of one file as miette wants them.
 #[derive(Debug)]
-struct Snippet<'a> {
-    found: &'a Diagnostic,
+struct Snippet {
     labels: Vec<LabeledSpan>,
-    source: Option<NamedSource<String>>,
+    source: NamedSource<String>,
 }
 
-impl fmt::Display for Snippet<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.found.title)
+impl fmt::Display for Snippet {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
     }
 }
 
-impl std::error::Error for Snippet<'_> {}
+impl std::error::Error for Snippet {}
 
-impl miette::Diagnostic for Snippet<'_> {
-    fn severity(&self) -> Option<miette::Severity> {
-        Some(match self.found.severity {
-            Severity::Error => miette::Severity::Error,
-            Severity::Warning => miette::Severity::Warning,
-            Severity::Note => miette::Severity::Advice,
-        })
-    }
-
+impl miette::Diagnostic for Snippet {
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.as_ref().map(|source| source as &dyn SourceCode)
+        Some(&self.source)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_never_taken_for_narrower_than_60_columns() {
+        assert_eq!(Width::of(Some(20)), Width(60));
+        assert_eq!(Width::of(Some(200)), Width(200));
+        assert_eq!(Width::of(None), Width(110));
+    }
+
+    #[test]
+    fn text_breaks_at_blanks_and_keeps_its_indentation() {
+        let wrap = |line: &str| wrapped(line, Width(20), 8, 8);
+        assert_eq!(wrap("one two"), "one two\n");
+        assert_eq!(wrap("one two three four"), "one two\n        three four\n");
+        assert_eq!(wrap("  a  1 two three"), "  a  1 two\n          three\n");
+        assert_eq!(wrap("averyveryverylongword x"), "averyveryverylongword\n        x\n");
+        assert_eq!(wrap("try again 1 × 1g.10gb"), "try again\n        1 × 1g.10gb\n");
+        assert_eq!(wrap(""), "\n");
     }
 }
