@@ -10,6 +10,7 @@
 pub mod check;
 pub mod cli;
 pub mod files;
+pub mod format;
 pub mod language;
 pub mod lower;
 pub mod output;

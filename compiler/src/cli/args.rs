@@ -3,6 +3,8 @@
 use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::source::Form;
+
 /// Compiles one declarative spec of a GPU fleet into everything that must agree about its GPUs.
 #[derive(Debug, Parser)]
 #[command(name = "fleetc", version, disable_help_subcommand = true)]
@@ -26,6 +28,18 @@ pub enum Command {
     Diff(DiffArgs),
     /// Explain a rule
     Explain(ExplainArgs),
+    /// Put specs in one style and print the files that changed
+    ///
+    /// KDL is printed anew: comments, empty lines and what stands on one line stay. Of YAML only
+    /// blanks at line ends, line ends and the end of the file are touched, since no printer keeps its
+    /// comments; tabs between words are refused. A file that does not parse is refused, and then none
+    /// is written.
+    Fmt(FmtArgs),
+    /// Write a spec in the other form: KDL as YAML, YAML as KDL
+    ///
+    /// Comments go along to the nearest item if they stand on lines of their own or at the end of a
+    /// line. Other comments are dropped, as is what `/-` takes out, and their number is printed.
+    Convert(ConvertArgs),
     /// Print the JSON Schema of a document
     Schema(SchemaArgs),
 }
@@ -135,4 +149,51 @@ pub enum Document {
     Plan,
     /// What `fleetc-validate check --format json` prints.
     Report,
+}
+
+/// A form of specs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SpecForm {
+    /// KDL 2.
+    Kdl,
+    /// YAML.
+    Yaml,
+}
+
+impl From<SpecForm> for Form {
+    fn from(form: SpecForm) -> Self {
+        match form {
+            SpecForm::Kdl => Self::Kdl,
+            SpecForm::Yaml => Self::Yaml,
+        }
+    }
+}
+
+/// Arguments of `fmt`.
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// Files or folders with fleet.kdl or fleet.yaml; `-` reads standard input and writes standard
+    /// output
+    #[arg(value_name = "SPEC", required = true)]
+    pub specs: Vec<Utf8PathBuf>,
+    /// Write nothing; print the files that would change, and exit 1 if there are any
+    #[arg(long)]
+    pub check: bool,
+    /// Form of standard input
+    #[arg(long, value_enum)]
+    pub form: Option<SpecForm>,
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// A .kdl or .yaml file, or a folder with fleet.kdl or fleet.yaml
+    #[arg(value_name = "SPEC")]
+    pub spec: Utf8PathBuf,
+    /// The form to write
+    #[arg(long, value_enum)]
+    pub to: SpecForm,
+    /// File to write, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<Utf8PathBuf>,
 }

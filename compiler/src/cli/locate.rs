@@ -14,7 +14,10 @@ pub fn check_spec(root: Option<&Utf8Path>, spec: &Utf8Path) -> Result<Checked, C
 }
 
 /// The files below the root, and the spec's path in them.
-fn locate(root: Option<&Utf8Path>, spec: &Utf8Path) -> Result<(Disk, Utf8PathBuf), CommandError> {
+pub fn locate(
+    root: Option<&Utf8Path>,
+    spec: &Utf8Path,
+) -> Result<(Disk, Utf8PathBuf), CommandError> {
     let no_spec = || ReadError::NoSpec { path: spec.to_owned() };
     let full = spec.canonicalize_utf8().map_err(|_| no_spec())?;
     let root = match root {

@@ -6,9 +6,12 @@
 mod args;
 mod check;
 mod compile;
+mod convert;
 mod diff;
 mod explain;
+mod fmt;
 mod locate;
+mod replace;
 mod schema;
 mod stream;
 
@@ -43,6 +46,8 @@ pub(crate) enum CommandError {
     Print(#[from] io::Error),
     #[error("{0}")]
     Other(String),
+    #[error("{0}\nthis is a bug of ours: please report it with the spec")]
+    Bug(String),
 }
 
 type Outcome = Result<u8, CommandError>;
@@ -68,6 +73,8 @@ pub fn run(
         Command::Compile(args) => compile::run(root, args, out, err),
         Command::Diff(args) => diff::run(root, args, out, err),
         Command::Explain(args) => explain::run(args, out),
+        Command::Fmt(args) => fmt::run(root, args, out, err),
+        Command::Convert(args) => convert::run(root, args, out, err),
         Command::Schema(args) => schema::run(args, out),
     };
     match outcome {
@@ -75,7 +82,7 @@ pub fn run(
         Err(CommandError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(error) => {
             let _ = writeln!(err, "fleetc: {error}");
-            COULD_NOT_RUN
+            if matches!(error, CommandError::Bug(_)) { BUG } else { COULD_NOT_RUN }
         }
     }
 }
