@@ -7,11 +7,13 @@
 //! Invariant: nothing here writes a target's syntax, and nothing but [`files`], [`output`] and the
 //! command line touches the disk.
 
+mod allow;
 pub mod check;
 pub mod cli;
 pub mod files;
 pub mod format;
 pub mod language;
+pub mod load;
 pub mod lower;
 pub mod output;
 pub mod plan;
@@ -30,7 +32,7 @@ use indexmap::IndexMap;
 
 use files::Files;
 use language::Cx;
-use source::{Form, ReadError, Sources};
+use source::{ReadError, Sources};
 
 /// Path of the side table in an output tree: the only output that may change when only layout,
 /// comments or syntax of the spec change.
@@ -56,9 +58,20 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
     intent: Intent,
     places: IndexMap<ItemPath, Span>,
+    overrides: Vec<load::Override>,
 }
 
 impl Checked {
+    /// Where items and values are written.
+    pub fn places(&self) -> &IndexMap<ItemPath, Span> {
+        &self.places
+    }
+
+    /// What overlays replaced.
+    pub fn overrides(&self) -> &[load::Override] {
+        &self.overrides
+    }
+
     /// The Intent, if no finding is an error.
     pub fn intent(&self) -> Option<&Intent> {
         let error = self.diagnostics.iter().any(|found| found.severity == Severity::Error);
@@ -117,22 +130,14 @@ impl Checked {
 /// Only if there is nothing to check: what is wrong with the spec is in the diagnostics.
 pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> {
     let (path, form) = source::entry_file(files, path)?;
-    let text = source::read_text(files, &path)?;
     let mut sources = Sources::default();
-    let file = sources.add(path, text.clone());
     let mut cx = Cx::default();
-    let nodes = match form {
-        Form::Kdl => syntax::kdl::parse(file, &text, &mut cx.diagnostics),
-        Form::Yaml => {
-            let root = language::kinds::Spec::kind();
-            syntax::yaml::parse(file, &text, root, &mut cx.diagnostics)
-        }
-    };
+    let loaded = load::load(files, &path, form, &mut sources, &mut cx)?;
+    let (file, nodes, unparsed) = (loaded.entry, loaded.nodes, loaded.unparsed);
     let start = Span { file, start: 0, end: 0 };
     let catalog = Catalog::embedded()?;
-    let unparsed = !cx.diagnostics.is_empty() && nodes.is_empty();
     let spec = match unparsed {
-        // Nothing was understood: that a fleet is missing would be a second finding of one cause.
+        // A file was not understood: what is missing elsewhere would be findings of the same cause.
         true => language::spec(file, Vec::new(), &mut Cx::default()),
         false => language::spec(file, nodes, &mut cx),
     };
@@ -147,9 +152,15 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
                 target.check(&scope, &mut diagnostics);
             }
         }
+        allow::apply(&spec, &lowered.places, &mut diagnostics);
     }
-    let mut checked =
-        Checked { sources, diagnostics, intent: lowered.intent, places: lowered.places };
+    let mut checked = Checked {
+        sources,
+        diagnostics,
+        intent: lowered.intent,
+        places: lowered.places,
+        overrides: loaded.overrides,
+    };
     let mut order: Vec<(Option<Span>, Diagnostic)> = std::mem::take(&mut checked.diagnostics)
         .into_iter()
         .map(|found| (found.labels.first().and_then(|label| checked.span(&label.place)), found))

@@ -129,13 +129,8 @@ pub enum ReadError {
 /// There is none, or it is not clear which.
 pub fn entry_file(files: &dyn Files, path: &Utf8Path) -> Result<(Utf8PathBuf, Form), ReadError> {
     let path = normalise(path)?;
-    let form = |file: &Utf8Path| match file.extension() {
-        Some("kdl") => Some(Form::Kdl),
-        Some("yaml" | "yml") => Some(Form::Yaml),
-        _ => None,
-    };
     if files.has(&path) {
-        return match form(&path) {
+        return match form_of(&path) {
             Some(form) => Ok((path, form)),
             None => Err(ReadError::UnknownForm { path }),
         };
@@ -146,6 +141,15 @@ pub fn entry_file(files: &dyn Files, path: &Utf8Path) -> Result<(Utf8PathBuf, Fo
         (false, true) => Ok((yaml, Form::Yaml)),
         (true, true) => Err(ReadError::BothForms { path }),
         (false, false) => Err(ReadError::NoSpec { path }),
+    }
+}
+
+/// The form of a file, by its name.
+pub fn form_of(file: &Utf8Path) -> Option<Form> {
+    match file.extension() {
+        Some("kdl") => Some(Form::Kdl),
+        Some("yaml" | "yml") => Some(Form::Yaml),
+        _ => None,
     }
 }
 
@@ -163,7 +167,10 @@ pub fn read_text(files: &dyn Files, path: &Utf8Path) -> Result<String, ReadError
 }
 
 /// Resolves `.` and `..` by text alone.
-fn normalise(path: &Utf8Path) -> Result<Utf8PathBuf, ReadError> {
+///
+/// # Errors
+/// The path leads above the root.
+pub fn normalise(path: &Utf8Path) -> Result<Utf8PathBuf, ReadError> {
     let outside = || ReadError::OutsideRoot { path: path.to_owned() };
     let mut clean = Utf8PathBuf::new();
     for component in path.components() {

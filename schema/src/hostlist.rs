@@ -170,6 +170,28 @@ impl Hostlist {
         Self::from_ranges(self.0.iter().chain(&other.0).cloned().collect())
     }
 
+    /// `count` names from position `from`, in natural order; fewer at the end of the list.
+    pub fn slice(&self, from: u64, count: u64) -> Self {
+        let (mut skip, mut left) = (from, count);
+        let mut part = Vec::new();
+        for range in &self.0 {
+            let length = range.len();
+            if skip >= length {
+                skip -= length;
+                continue;
+            }
+            let take = left.min(length - skip);
+            if take == 0 {
+                break;
+            }
+            let lo = range.lo + skip;
+            part.push(range.with(lo, lo + take - 1));
+            left -= take;
+            skip = 0;
+        }
+        Self(part)
+    }
+
     /// A list of one name.
     pub fn single(name: &str) -> Self {
         Self(vec![HostRange::of_name(name)])
@@ -348,7 +370,11 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &[HostRange]) -> fmt::Result {
 impl FromStr for Hostlist {
     type Err = HostlistError;
 
+    /// Reads a list; an empty text is an empty list.
     fn from_str(text: &str) -> Result<Self, HostlistError> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
         let mut ranges = Vec::new();
         let mut total = 0_u64;
         for (at, part) in split_outside_brackets(text)? {
@@ -612,7 +638,7 @@ mod tests {
     #[test]
     fn wrong_lists_say_what_and_where() {
         use HostlistProblem::*;
-        assert_eq!(problem(""), Empty);
+        assert_eq!("".parse(), Ok(Hostlist::default()));
         assert_eq!(problem("a,,b"), Empty);
         assert_eq!(problem("[1-2]"), Empty);
         assert_eq!(problem("a[1-2"), Bracket);
@@ -685,6 +711,8 @@ mod tests {
                 (left.into_iter().collect(), right.into_iter().collect());
             let names = |l: Hostlist| l.names().collect::<BTreeSet<_>>();
             prop_assert_eq!(a.len(), x.len() as u64);
+            let middle: BTreeSet<_> = a.names().skip(2).take(5).collect();
+            prop_assert_eq!(names(a.slice(2, 5)), middle);
             prop_assert_eq!(names(a.intersection(&b)), &x & &y);
             prop_assert_eq!(names(a.difference(&b)), &x - &y);
             prop_assert_eq!(names(a.union(&b)), &x | &y);

@@ -42,6 +42,22 @@ impl ItemPath {
         &self.0
     }
 
+    /// The name that the last step holds: `chat` of `pool/chat`, `gpu` of `…/partition[gpu]`.
+    pub fn last_name(&self) -> &str {
+        let text = self.0.as_str();
+        let name = match text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
+            Some((_, key)) => key,
+            None => text.split_once('/').map_or(text, |(_, name)| name),
+        };
+        name.trim_matches('"')
+    }
+
+    /// True if this is `outer`, or in it.
+    pub fn is_within(&self, outer: &Self) -> bool {
+        let rest = self.0.strip_prefix(outer.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
+    }
+
     /// The item one step up, if there is one. A top-level item (`pool/chat`) has no parent.
     pub fn parent(&self) -> Option<Self> {
         let mut cut = None;
@@ -99,6 +115,14 @@ mod tests {
             path.keyed("slice", ["1g.10gb"]).child("count").as_str(),
             "pool/chat/sharing/gpus[0-3]/slice[1g.10gb]/count"
         );
+    }
+
+    #[test]
+    fn the_last_step_holds_a_name() {
+        assert_eq!(ItemPath::item("pool", "chat").last_name(), "chat");
+        assert_eq!(ItemPath::item("system", "aws/p5").last_name(), "aws/p5");
+        let receiver = ItemPath::default().child("monitoring").keyed("receiver", ["dc-ops"]);
+        assert_eq!(receiver.last_name(), "dc-ops");
     }
 
     #[test]

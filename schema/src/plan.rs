@@ -120,8 +120,14 @@ pub enum ChangeKind {
     GpuOperator(ClusterName),
     /// What queues jobs.
     Queue(ClusterName),
-    /// A rack came or went, or its nodes changed.
-    Rack,
+    /// Login hosts, preemption, power saving, the site's own lines, or where the daemons run.
+    SlurmSettings(ClusterName),
+    /// Version of the DRA driver.
+    DraDriver(ClusterName),
+    /// What applies the output.
+    GitOps(ClusterName),
+    /// A site, rack or fabric came, went or changed.
+    Topology,
     /// A pool came or went.
     Pool(PoolName, Presence),
     /// The hardware of a pool.
@@ -136,6 +142,14 @@ pub enum ChangeKind {
     MigLayout(PoolName),
     /// Clients of a shared GPU.
     Replicas(PoolName),
+    /// The name under which shares of GPUs are advertised.
+    SharingName(PoolName),
+    /// Who advertises the GPUs.
+    Devices(PoolName),
+    /// The driver of a pool that has one of its own.
+    PoolDriver(PoolName),
+    /// Payment, features, weight or the one team of a pool.
+    PoolSettings(PoolName),
     /// GPUs that nodes of a pool lack.
     Missing(PoolName),
     /// The reason of an exception, or how it is written.
@@ -144,16 +158,22 @@ pub enum ChangeKind {
     MaxUnavailable(PoolName),
     /// A node policy.
     Policy,
+    /// A tier.
+    Tier,
     /// A team came or went.
     Team(TeamName, Presence),
     /// A team's namespace.
     Namespace(TeamName),
+    /// A team's parent, account, contact or weight.
+    TeamSettings(TeamName),
     /// A quota came, went or changed.
     Quota(TeamName, PoolName, ClusterName),
     /// A workload.
     Workload,
     /// The exporter of GPU metrics.
     Exporter,
+    /// Receivers, routes, or changes to the standard alerts.
+    Alerting,
 }
 
 /// One change, with the item on each side and its values in words.

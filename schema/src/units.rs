@@ -50,6 +50,26 @@ pub struct Watts(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seconds(pub u64);
 
+/// A network rate in Gb/s (10^9 bits a second, one direction).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GbitPerSec(pub u32);
+
+/// A share between 0 and 1, in millionths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ratio(pub u32);
+
+/// A number of model parameters: `7B` is 7 × 10^9.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Parameters(pub u64);
+
+/// A price for a GPU-hour, in millionths of a US dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GpuHourPrice(pub u64);
+
+/// A length of time in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Milliseconds(pub u64);
+
 /// A calendar date, `YYYY-MM-DD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
@@ -61,7 +81,17 @@ pub struct Date {
     pub day: u8,
 }
 
-serde_as_text!(Bytes, Watts, Seconds, Date);
+serde_as_text!(
+    Bytes,
+    Watts,
+    Seconds,
+    Date,
+    GbitPerSec,
+    Ratio,
+    Parameters,
+    GpuHourPrice,
+    Milliseconds
+);
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -172,6 +202,104 @@ impl FromStr for Seconds {
         let units = &[("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400), ("w", 604_800)];
         scaled(text, "time", units).map(Seconds)
     }
+}
+
+impl fmt::Display for GbitPerSec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}Gb/s", self.0)
+    }
+}
+
+impl FromStr for GbitPerSec {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let rate = scaled(text, "network rate", &[("Gb/s", 1), ("Tb/s", 1_000)])?;
+        u32::try_from(rate).map(Self).map_err(|_| UnitError::OutOfRange(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&decimal(u64::from(self.0), 1_000_000))
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = UnitError;
+
+    /// Reads `0.05` or `5%`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let millionths = match text.trim().strip_suffix('%') {
+            Some(percent) => scaled(&format!("{percent}%"), "share", &[("%", 10_000)])?,
+            None => scaled(&format!("{}#", text.trim()), "share", &[("#", 1_000_000)])?,
+        };
+        match u32::try_from(millionths) {
+            Ok(millionths) if millionths <= 1_000_000 => Ok(Self(millionths)),
+            _ => Err(UnitError::OutOfRange(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = [("T", 1_000_000_000_000), ("B", 1_000_000_000), ("M", 1_000_000)]
+            .into_iter()
+            .find(|(_, size)| self.0 >= *size);
+        match unit {
+            Some((name, size)) => write!(f, "{}{name}", decimal(self.0, size)),
+            None => write!(f, "{}", decimal(self.0, 1)),
+        }
+    }
+}
+
+impl FromStr for Parameters {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let units = &[("M", 1_000_000), ("B", 1_000_000_000), ("T", 1_000_000_000_000)];
+        scaled(text, "parameters", units).map(Self)
+    }
+}
+
+impl fmt::Display for GpuHourPrice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} USD/gpu-hour", decimal(self.0, 1_000_000))
+    }
+}
+
+impl FromStr for GpuHourPrice {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        scaled(text, "price", &[("USD/gpu-hour", 1_000_000)]).map(Self)
+    }
+}
+
+impl fmt::Display for Milliseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ms", self.0)
+    }
+}
+
+impl FromStr for Milliseconds {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let units = &[("ms", 1), ("s", 1_000), ("m", 60_000)];
+        scaled(text, "time", units).map(Self)
+    }
+}
+
+/// A number of units as a decimal without trailing zeros: 2,100,000 of 10^6 is `2.1`.
+fn decimal(number: u64, unit: u64) -> String {
+    let (whole, rest) = (number / unit, number % unit);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let digits = unit.ilog10() as usize;
+    let rest = format!("{rest:0digits$}");
+    format!("{whole}.{}", rest.trim_end_matches('0'))
 }
 
 impl fmt::Display for Date {
@@ -293,6 +421,23 @@ mod tests {
         assert_eq!(Seconds(90).to_string(), "90s");
         assert_eq!(Mib(81_559).to_string(), "79.65 GiB");
         assert_eq!(Mib(40_448).to_string(), "39.5 GiB");
+    }
+
+    #[test]
+    fn rates_shares_prices_and_parameters_read_and_print() {
+        assert_eq!("400Gb/s".parse(), Ok(GbitPerSec(400)));
+        assert_eq!("0.05".parse(), Ok(Ratio(50_000)));
+        assert_eq!("5%".parse(), Ok(Ratio(50_000)));
+        assert_eq!(Ratio(50_000).to_string(), "0.05");
+        assert!("1.5".parse::<Ratio>().is_err());
+        assert_eq!("2.10 USD/gpu-hour".parse(), Ok(GpuHourPrice(2_100_000)));
+        assert_eq!(GpuHourPrice(2_100_000).to_string(), "2.1 USD/gpu-hour");
+        assert_eq!("7B".parse(), Ok(Parameters(7_000_000_000)));
+        assert_eq!(Parameters(1_500_000_000).to_string(), "1.5B");
+        assert_eq!("300ms".parse(), Ok(Milliseconds(300)));
+        for text in ["7B", "1.5B", "70B", "8M"] {
+            assert_eq!(text.parse::<Parameters>().unwrap().to_string(), text);
+        }
     }
 
     #[test]

@@ -20,6 +20,11 @@ pub struct Version {
 pub struct VersionError(pub String);
 
 impl Version {
+    /// True if this version is `other` or later.
+    pub fn is_since(&self, other: &Self) -> bool {
+        compare(&self.parts, &other.parts).is_ge()
+    }
+
     /// True if this version is `major.minor` or later.
     pub fn is_at_least(&self, major: u32, minor: u32) -> bool {
         compare(&self.parts, &[major, minor]).is_ge()

@@ -16,7 +16,7 @@ pub fn repository() -> Utf8PathBuf {
 }
 
 /// Example fleets that have a golden tree, with the path of their spec.
-pub const FLEETS: &[(&str, &str)] = &[("lab", "fleets/lab")];
+pub const FLEETS: &[(&str, &str)] = &[("lab", "fleets/lab"), ("northwind", "fleets/northwind")];
 
 /// Checks a spec of the repository.
 ///

@@ -11,8 +11,9 @@ use fleetc_targets::write::json;
 /// Path of the language reference.
 pub const LANGUAGE_PAGE: &str = "docs/language.md";
 
-/// Specs that the language reference takes its examples from, best first.
-pub const EXAMPLES: &[&str] = &["fleets/lab/fleet.kdl", "tests/src/examples.kdl"];
+/// Specs that the language reference takes its examples from, best first; a folder is all its files.
+pub const EXAMPLES: &[&str] =
+    &["fleets/lab/fleet.kdl", "fleets/northwind", "tests/src/examples.kdl"];
 
 /// Every schema with its file name under `schema/json/`.
 pub fn all() -> Vec<(String, String)> {
@@ -38,8 +39,14 @@ pub fn all() -> Vec<(String, String)> {
 pub fn language_page() -> io::Result<String> {
     let mut nodes: Vec<Node> = Vec::new();
     for path in EXAMPLES {
-        let text = std::fs::read_to_string(crate::repository().join(path))?;
-        nodes.extend(kdl::parse(0, &text, &mut Vec::new()));
+        let path = crate::repository().join(path);
+        let texts: Vec<String> = match path.is_dir() {
+            true => crate::folder(&path)?.into_values().collect(),
+            false => vec![std::fs::read_to_string(path)?],
+        };
+        for text in texts {
+            nodes.extend(kdl::parse(0, &text, &mut Vec::new()));
+        }
     }
     Ok(reference::page(kinds::Spec::kind(), &nodes))
 }

@@ -2,9 +2,12 @@
 //!
 //! A rule takes the lowered fleet and reports every finding; it is silent about poisoned items.
 
+mod mig;
 mod node_policy;
 mod ownership;
 mod quota;
+mod sharing;
+mod unsure;
 mod workload;
 
 use fleetc_schema::diag::Diagnostic;
@@ -14,8 +17,25 @@ use crate::lower::Lowered;
 type Check = fn(&Lowered, &mut Vec<Diagnostic>);
 
 /// Every fleet rule.
-const CHECKS: &[Check] =
-    &[ownership::unowned, quota::above_capacity, workload::does_not_fit, node_policy::impossible];
+const CHECKS: &[Check] = &[
+    mig::slices_left_over,
+    mig::mixed_with_single_strategy,
+    mig::two_gpu_types,
+    mig::multi_gpu_workload,
+    mig::name_by_driver,
+    mig::driver_too_old,
+    sharing::slo,
+    sharing::mps_many_teams,
+    sharing::memory_oversubscribed,
+    sharing::replicas,
+    sharing::ambiguous_resource,
+    sharing::training_on_slice,
+    ownership::unowned,
+    ownership::driver_unowned,
+    quota::above_capacity,
+    workload::does_not_fit,
+    node_policy::impossible,
+];
 
 /// Asks every fleet rule.
 pub fn fleet(lowered: &Lowered) -> Vec<Diagnostic> {

@@ -1,6 +1,7 @@
 //! Who owns which node.
 
 use fleetc_schema::diag::{Diagnostic, rules};
+use fleetc_schema::intent::{Cluster, DriverOwner, Scheduler};
 use fleetc_schema::{Hostlist, ItemPath};
 
 use crate::lower::Lowered;
@@ -27,5 +28,57 @@ pub fn unowned(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
                 .note("a node without an owner is in no configuration, quota or alert")
                 .help(format!("add {they} to a part, or remove {they} from the pool")),
         );
+    }
+}
+
+/// `ownership/driver-unowned`: nobody installs the driver, or two do.
+pub fn driver_unowned(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
+    for (name, cluster) in &lowered.intent.clusters {
+        let path = ItemPath::item("cluster", name);
+        let (path, driver, operator) = match &cluster.scheduler {
+            Scheduler::Slurm(slurm) => {
+                // Daemons that run in pods stand on nodes that the operator of their host serves.
+                let host = |host| lowered.intent.clusters.get(host);
+                let hosted = slurm.hosted_by.as_ref();
+                let operator = hosted.is_some_and(|name| host(name).is_none_or(has_operator));
+                (path.child("slurm"), &slurm.driver, operator)
+            }
+            Scheduler::Kubernetes(kubernetes) => {
+                (path.child("kubernetes"), &kubernetes.driver, has_operator(cluster))
+            }
+        };
+        if driver.owner != DriverOwner::Operator {
+            continue;
+        }
+        let place = path.child("driver").child("owner");
+        let report = |title: String| Diagnostic::new(&rules::OWNERSHIP_DRIVER_UNOWNED, title);
+        if !operator {
+            let title = format!("nobody installs the NVIDIA driver in cluster `{name}`");
+            found.push(
+                report(title)
+                    .at(place, "the cluster has no GPU Operator")
+                    .help("write `owner=\"os\"`, or add `gpu-operator` to a Kubernetes cluster"),
+            );
+            continue;
+        }
+        let dgx =
+            lowered.intent.classes_of(name).find(|c| c.node.system.as_str().starts_with("dgx-"));
+        if let Some(class) = dgx {
+            let title = format!("two install the NVIDIA driver in cluster `{name}`");
+            found.push(
+                report(title)
+                    .at(place, "the GPU Operator installs one")
+                    .at(&class.node.paths.system, "DGX OS brings its own")
+                    .note("where the host has a driver the operator's is not loaded, and its version does not run")
+                    .help("write `owner=\"os\"`"),
+            );
+        }
+    }
+}
+
+fn has_operator(cluster: &Cluster) -> bool {
+    match &cluster.scheduler {
+        Scheduler::Kubernetes(kubernetes) => kubernetes.gpu_operator.is_some(),
+        Scheduler::Slurm(_) => false,
     }
 }

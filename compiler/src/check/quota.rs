@@ -4,6 +4,7 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{Quota, Resource};
 use fleetc_schema::name::{ClusterName, PoolName, TeamName};
+use indexmap::IndexMap;
 
 use crate::lower::Lowered;
 
@@ -21,7 +22,7 @@ pub fn above_capacity(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
         for cluster in item.parts.keys() {
             for (resource, capacity) in intent.capacity(pool, cluster) {
                 let claims = claims(lowered, pool, cluster, &resource);
-                let sum: u64 = claims.iter().map(|(_, quota)| u64::from(quota.guaranteed)).sum();
+                let sum: u64 = claims.iter().map(|claim| claim.guaranteed).sum();
                 if sum > capacity {
                     found.push(finding(lowered, pool, cluster, &resource, capacity, sum, &claims));
                 }
@@ -30,8 +31,15 @@ pub fn above_capacity(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     }
 }
 
-type Claim<'a> = (&'a TeamName, &'a Quota);
+/// A top-level team with what it claims, and the quota that a finding points at.
+struct Claim<'a> {
+    team: &'a TeamName,
+    guaranteed: u64,
+    quota: &'a Quota,
+}
 
+/// What top-level teams claim. A team's own guarantee holds those of its children; a team without
+/// one claims what its children claim together.
 fn claims<'a>(
     lowered: &'a Lowered,
     pool: &PoolName,
@@ -41,8 +49,23 @@ fn claims<'a>(
     let of = |quota: &&Quota| {
         quota.pool == *pool && quota.cluster == *cluster && quota.resource == *resource
     };
-    let teams = lowered.intent.teams.iter();
-    teams.flat_map(|(name, team)| team.quotas.iter().filter(of).map(move |q| (name, q))).collect()
+    let teams = &lowered.intent.teams;
+    let mut claims = Vec::new();
+    // Children stand after their parents: walk back and hand up what parents do not hold themselves.
+    let mut below: IndexMap<&TeamName, (u64, &Quota)> = IndexMap::new();
+    for (name, team) in teams.iter().rev() {
+        let own = team.quotas.iter().find(of).map(|quota| (u64::from(quota.guaranteed), quota));
+        let Some((guaranteed, quota)) = own.or_else(|| below.get(name).copied()) else { continue };
+        match &team.parent {
+            Some(parent) => {
+                let entry = below.entry(parent).or_insert((0, quota));
+                entry.0 += guaranteed;
+            }
+            None => claims.push(Claim { team: name, guaranteed, quota }),
+        }
+    }
+    claims.reverse();
+    claims
 }
 
 fn finding(
@@ -59,15 +82,15 @@ fn finding(
     let unit = resource.plural();
     let title = format!("pool {whole} guarantees {sum} {unit} and has {capacity}");
     let mut finding = Diagnostic::new(&rules::QUOTA_ABOVE_CAPACITY, title);
-    for (team, quota) in claims {
+    for Claim { team, guaranteed, quota } in claims {
         let place = quota.path.child("guaranteed");
-        finding = finding.at(place, format!("{} to `{team}`", quota.guaranteed));
+        finding = finding.at(place, format!("{guaranteed} to `{team}`"));
     }
     let finding = finding.note(proof(lowered, pool, cluster, resource, capacity));
     let over = sum - capacity;
-    match claims.iter().max_by_key(|(_, quota)| quota.guaranteed) {
-        Some((team, quota)) if u64::from(quota.guaranteed) >= over => {
-            let less = u64::from(quota.guaranteed) - over;
+    match claims.iter().max_by_key(|claim| claim.guaranteed) {
+        Some(Claim { team, guaranteed, .. }) if *guaranteed >= over => {
+            let less = guaranteed - over;
             finding.help(format!("lower `{team}` to {less}, or another by {over} in all"))
         }
         _ => finding.help(format!("lower the guarantees by {over} in all")),

@@ -5,6 +5,7 @@ use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{Class, Resource, Workload};
 use fleetc_schema::units::Mib;
 
+use super::unsure;
 use crate::lower::Lowered;
 
 /// `workload/does-not-fit`: the stated memory exceeds the GPU or slice.
@@ -32,9 +33,16 @@ pub fn does_not_fit(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
             Some(_) => finding.at(path.child("slice"), "asks for this slice"),
             None => finding.at(path.child("pool"), "runs in this pool"),
         };
-        found.push(match larger(class, needed) {
+        let finding = match larger(class, needed) {
             Some(larger) => finding.help(format!("`{larger}` of the same pool holds it")),
             None => finding.help("take a larger GPU or slice, or spread the job over more of them"),
+        };
+        found.push(match &class.node.gpu {
+            Some(gpu) if workload.slice.is_none() => {
+                let command = "nvidia-smi --query-gpu=memory.total --format=csv";
+                unsure::weigh(finding, &gpu.key, |row| &row.nvml_total_mib, "the memory", command)
+            }
+            _ => finding,
         });
     }
 }

@@ -26,7 +26,11 @@ pub enum Command {
     Compile(CompileArgs),
     /// Say what changes between two fleets, and what that disturbs
     Diff(DiffArgs),
-    /// Explain a rule
+    /// List the hardware catalog, or show an entry with its sources and doubts
+    Catalog(CatalogArgs),
+    /// Draw a MIG layout, or say why it does not fit and what is nearest
+    Mig(MigArgs),
+    /// Explain a rule, an item of a spec, a node, or a line of the output
     Explain(ExplainArgs),
     /// Put specs in one style and print the files that changed
     ///
@@ -114,11 +118,64 @@ pub struct DiffArgs {
     pub full: bool,
 }
 
+/// Arguments of `catalog`.
+#[derive(Debug, Args)]
+pub struct CatalogArgs {
+    /// Key of a GPU, system, rack, cloud shape or MIG table
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Only GPUs of this architecture, such as hopper
+    #[arg(long, value_name = "ARCHITECTURE")]
+    pub family: Option<String>,
+    /// Only GPUs with this much memory as NVML reports it, such as 90GiB
+    #[arg(long, value_name = "MEMORY")]
+    pub min_memory: Option<String>,
+    /// Only GPUs with MIG
+    #[arg(long)]
+    pub mig: bool,
+    /// Only GPUs with NVLink
+    #[arg(long)]
+    pub nvlink: bool,
+    /// Only shapes of this cloud
+    #[arg(long, value_name = "CLOUD")]
+    pub cloud: Option<String>,
+    /// Only shapes with a list price of at most so many dollars a GPU-hour
+    #[arg(long, value_name = "USD")]
+    pub max_price: Option<String>,
+    /// How it is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `mig`.
+#[derive(Debug, Args)]
+pub struct MigArgs {
+    /// Key of a GPU, or of a system for its GPU
+    #[arg(value_name = "GPU")]
+    pub gpu: String,
+    /// Slices with their counts, such as 3g.40gb=2; none lists the profiles
+    #[arg(value_name = "SLICES")]
+    pub slices: Vec<String>,
+    /// List every layout that leaves no room
+    #[arg(long, conflicts_with_all = ["gpus", "from"])]
+    pub list: bool,
+    /// Pack the slices on so many GPUs
+    #[arg(long = "for", value_name = "GPUS", conflicts_with = "from")]
+    pub gpus: Option<u32>,
+    /// Show the way from this layout (3g.40gb=2,1g.10gb=1), from `off`, or from `` for none
+    #[arg(long, value_name = "SLICES")]
+    pub from: Option<String>,
+    /// How it is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// `rule NAME`, or just the name of a rule; without any, the list of rules
-    #[arg(value_name = "WHAT", num_args = 0..=2)]
+    /// `rule NAME` or just NAME; `item SPEC PATH`; `node SPEC NAME`; `line SPEC FILE:LINE`; nothing
+    /// lists the rules
+    #[arg(value_name = "WHAT", num_args = 0..=3)]
     pub what: Vec<String>,
 }
 

@@ -4,6 +4,7 @@
 //! `out`, everything else to `err`.
 
 mod args;
+mod catalog;
 mod check;
 mod compile;
 mod convert;
@@ -11,6 +12,7 @@ mod diff;
 mod explain;
 mod fmt;
 mod locate;
+mod mig;
 mod replace;
 mod schema;
 mod stream;
@@ -20,6 +22,7 @@ use std::io;
 
 use clap::Parser;
 
+use crate::CheckError;
 pub use args::Cli;
 use args::Command;
 pub use stream::Stream;
@@ -37,7 +40,7 @@ pub const BUG: u8 = 70;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error(transparent)]
-    Check(#[from] crate::CheckError),
+    Check(#[from] CheckError),
     #[error(transparent)]
     Read(#[from] crate::source::ReadError),
     #[error(transparent)]
@@ -72,7 +75,9 @@ pub fn run(
         Command::Check(args) => check::run(root, args, out, err),
         Command::Compile(args) => compile::run(root, args, out, err),
         Command::Diff(args) => diff::run(root, args, out, err),
-        Command::Explain(args) => explain::run(args, out),
+        Command::Catalog(args) => catalog::run(args, out),
+        Command::Mig(args) => mig::run(args, out),
+        Command::Explain(args) => explain::run(root, args, out, err),
         Command::Fmt(args) => fmt::run(root, args, out, err),
         Command::Convert(args) => convert::run(root, args, out, err),
         Command::Schema(args) => schema::run(args, out),

@@ -89,6 +89,7 @@ impl Cx {
         let allowed = match kind.arg {
             Arg::Nothing => 0,
             Arg::Name(_) | Arg::Value { .. } => 1,
+            Arg::NameAndValues(_) => usize::MAX,
         };
         if let Some(extra) = node.args.get(allowed) {
             let title = match allowed {
@@ -103,7 +104,7 @@ impl Cx {
         if node.args.is_empty() {
             let (what, example) = match kind.arg {
                 Arg::Nothing | Arg::Value { required: false, .. } => return,
-                Arg::Name(ty) => ("a name", ty.example),
+                Arg::Name(ty) | Arg::NameAndValues(ty) => ("a name", ty.example),
                 Arg::Value { ty, .. } => (ty.name, ty.example),
             };
             let title = format!("`{}` needs {what}", kind.name);
@@ -214,6 +215,11 @@ impl Cx {
     /// Reads the argument of an item.
     pub(super) fn arg<T: ValueType>(&mut self, node: &Node, path: &ItemPath) -> Option<At<T>> {
         self.value(node.args.first()?, path)
+    }
+
+    /// Reads the values after the argument of an item.
+    pub(super) fn rest<T: ValueType>(&mut self, node: &Node, path: &ItemPath) -> Vec<At<T>> {
+        node.args.iter().skip(1).filter_map(|value| self.value_in(value, path)).collect()
     }
 
     /// Reads a property.
@@ -364,6 +370,7 @@ fn item_path(child: &Node, kind: &'static Kind, occurs: Occurs, parent: &ItemPat
     if occurs == Occurs::Named {
         let name = child.args.first().map(scalar).unwrap_or_default();
         return match parent.as_str() {
+            _ if kind.unique => ItemPath::item(kind.name, name),
             "" => ItemPath::item(kind.name, name),
             _ => parent.keyed(kind.name, [name]),
         };

@@ -62,6 +62,7 @@ impl Kinds {
         let short: Vec<Value> = match kind.arg {
             _ if incomplete => Vec::new(),
             Arg::Value { ty, .. } => vec![value(ty)],
+            Arg::NameAndValues(_) => vec![values()],
             Arg::Nothing | Arg::Name(_) => {
                 vec![json!({ "const": true }), json!({ "type": "null" })]
             }
@@ -109,7 +110,7 @@ impl Kinds {
         match (field.occurs, &kind.arg) {
             (Occurs::Optional | Occurs::Required, _) => item,
             (Occurs::Listed, _) => json!({ "type": "array", "items": item }),
-            (Occurs::Named, Arg::Name(ty)) => json!({
+            (Occurs::Named, Arg::Name(ty) | Arg::NameAndValues(ty)) => json!({
                 "type": "object",
                 "propertyNames": value(ty),
                 "additionalProperties": item,
@@ -129,8 +130,15 @@ fn value(ty: &Type) -> Value {
         Shape::Words(words) => json!({ "enum": words }),
         Shape::Number { min, max: u32::MAX } => json!({ "type": "integer", "minimum": min }),
         Shape::Number { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Shape::Share => json!({ "type": ["number", "string"] }),
         Shape::Bool => json!({ "type": "boolean" }),
     }
+}
+
+/// A value of any type, or several.
+fn values() -> Value {
+    let scalar = json!({ "type": ["string", "number", "boolean"] });
+    json!({ "anyOf": [scalar, { "type": "array", "items": scalar }] })
 }
 
 /// The schema with a description in front.
@@ -173,7 +181,7 @@ mod tests {
             let body = kind["anyOf"].as_array().and_then(|forms| forms.last()).unwrap_or(kind);
             body["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
         };
-        assert_eq!(properties("gpus"), ["slice"]);
+        assert_eq!(properties("sharing.gpus"), ["slice"]);
         assert_eq!(properties("workload.gpus"), ["is", "parallel"]);
     }
 }

@@ -3,15 +3,18 @@
 
 use fleetc_schema::diag::Span;
 use fleetc_schema::intent::{
-    AutoDetect, Distribution, DriverOwner, ExporterKind, GpuIndexes, Isolation, MigStrategy, Queue,
+    AlertClass, AutoDetect, CapacityModel, Devices, Distribution, DriverOwner, Dtype, ExporterKind,
+    FabricKind, GitOps, GpuIndexes, Isolation, MigStrategy, PreemptBy, PreemptMode, QueueKind,
     WorkloadKind,
 };
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
-    ClusterName, FleetName, NamespaceName, PartitionName, PolicyName, PoolName, RackName,
-    SystemName, TeamName, WorkloadName,
+    AlertName, ClusterName, FabricName, FleetName, GpuName, NamespaceName, PartitionName,
+    PolicyName, PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
 };
-use fleetc_schema::units::{Bytes, Date, Seconds, Watts};
+use fleetc_schema::units::{
+    Bytes, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds, Watts,
+};
 use fleetc_schema::version::{Version, VersionReq};
 use fleetc_schema::{Hostlist, ItemPath};
 
@@ -53,6 +56,7 @@ macro_rules! kind {
                         doc: $fdoc,
                     }),*],
                     key: &[$($($key),+)?],
+                    unique: kind!(@unique $argform),
                 };
                 &KIND
             }
@@ -69,17 +73,27 @@ macro_rules! kind {
         }
     };
 
+    (@unique unique) => { true };
+    (@unique $argform:ident) => { false };
+
     (@argty nothing) => { () };
     (@argty name $arg:ty) => { Option<At<$arg>> };
+    (@argty unique $arg:ty) => { Option<At<$arg>> };
     (@argty value $arg:ty) => { Option<At<$arg>> };
+    (@argty listing $arg:ty) => { (Option<At<String>>, Vec<At<$arg>>) };
     (@argty maybe $arg:ty) => { Option<At<$arg>> };
 
     (@arg nothing) => { Arg::Nothing };
     (@arg name $arg:ty) => { Arg::Name(&<$arg as ValueType>::TYPE) };
+    (@arg listing $arg:ty) => { Arg::NameAndValues(&<$arg as ValueType>::TYPE) };
+    (@arg unique $arg:ty) => { Arg::Name(&<$arg as ValueType>::TYPE) };
     (@arg value $arg:ty) => { Arg::Value { ty: &<$arg as ValueType>::TYPE, required: true } };
     (@arg maybe $arg:ty) => { Arg::Value { ty: &<$arg as ValueType>::TYPE, required: false } };
 
     (@readarg nothing $cx:ident, $node:ident, $path:expr) => { () };
+    (@readarg listing $cx:ident, $node:ident, $path:expr) => {
+        ($cx.arg($node, $path), $cx.rest($node, $path))
+    };
     (@readarg $form:ident $cx:ident, $node:ident, $path:expr) => { $cx.arg($node, $path) };
 
     (@ty property $occurs:ident $ty:ty) => { Option<At<$ty>> };
@@ -125,12 +139,18 @@ pub type Positive = Count<1, { u32::MAX }>;
 kind! {
     /// A spec: everything at the top of its files.
     Spec = "" nothing {
+        include = "include" list String, Optional, "Files that are part of the spec, relative to this one.";
+        remove = "remove" kind Remove, Named, "Items of the base that this fleet has not: a kind, then names.";
         fleets = "fleet" kind Fleet, Named, "The fleet itself; a spec has one.";
+        sites = "site" kind Site, Named, "Where racks stand.";
         clusters = "cluster" kind Cluster, Named, "Who schedules.";
+        gpus = "gpu" kind Gpu, Named, "GPU products that the catalog has not, or has otherwise.";
         systems = "system" kind System, Named, "Hardware that the catalog has not, or has otherwise.";
+        fabrics = "fabric" kind Fabric, Named, "Networks: switches, and nodes on them.";
         racks = "rack" kind Rack, Named, "Where nodes stand.";
         pools = "pool" kind Pool, Named, "Alike nodes, one sharing policy, one owner each.";
         policies = "node-policy" kind NodePolicy, Named, "What a good node is.";
+        tiers = "tier" kind Tier, Named, "How urgent workloads are.";
         teams = "team" kind Team, Named, "Who uses GPUs, and what they are guaranteed.";
         workloads = "workload" kind Workload, Named, "Shapes that must fit.";
         monitoring = "monitoring" kind Monitoring, Optional, "What watches the fleet.";
@@ -142,12 +162,36 @@ kind! {
     Fleet = "fleet" name(FleetName) {
         as_of = "as-of" child Date, Optional, "The date that dates in the spec are compared with.";
         label_prefix = "label-prefix" child String, Optional, "Prefix of our node labels; `fleetc.dev` unless said.";
+        include = "include" list String, Optional, "Files that are part of the spec, relative to this one.";
+        extends = "extends" child String, Optional, "The fleet beneath this one: a file, or a folder with `fleet.kdl` or `fleet.yaml`.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
+    }
+}
+
+kind! {
+    /// Items of the base that this fleet has not: their kind, then their names.
+    Remove = "remove" listing(String) {}
+}
+
+kind! {
+    /// A warning that is accepted here and below; the value is the rule.
+    Allow = "allow" value(String) key ["is", "at"] {
+        at = "at" property String, Optional, "The item that it is accepted on, if not the one that it stands in.";
+        reason = "reason" property String, Optional, "Why; an `allow` without a reason is refused.";
+    }
+}
+
+kind! {
+    /// A site: a place where racks stand.
+    Site = "site" name(SiteName) {
+        region = "region" child String, Optional, "The region that it is in.";
     }
 }
 
 kind! {
     /// A cluster: one scheduler that owns nodes, `slurm` or `kubernetes`.
     Cluster = "cluster" name(ClusterName) {
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
         slurm = "slurm" kind Slurm, Optional, "A Slurm cluster, with its version.";
         kubernetes = "kubernetes" kind Kubernetes, Optional, "A Kubernetes cluster, with its version.";
     }
@@ -157,11 +201,37 @@ kind! {
     /// A Slurm cluster; the value is its version.
     Slurm = "slurm" value(Version) {
         controllers = "controllers" list Hostlist, Required, "Hosts of slurmctld.";
+        hosted_by = "hosted-by" property Reference, Optional, "The Kubernetes cluster that its daemons run in.";
         database = "database" child Hostlist, Optional, "Host of slurmdbd.";
+        login = "login" list Hostlist, Optional, "Hosts where people log in.";
         gres = "gres" kind GresDetection, Required, "How slurmd finds its GPUs.";
         driver = "driver" kind Driver, Required, "The NVIDIA driver of the nodes.";
+        preempt = "preempt" kind Preempt, Optional, "Whether running jobs make room; the value is what decides.";
+        power_saving = "power-saving" kind PowerSaving, Optional, "How elastic nodes come and go.";
+        extra = "extra" kind Extra, Named, "Lines that the site adds to a file.";
         partitions = "partition" kind Partition, Named, "Partitions.";
     }
+}
+
+kind! {
+    /// Running jobs make room for others; the value is what decides: `qos` or `partition`.
+    Preempt = "preempt" value(PreemptBy) {
+        mode = "mode" property PreemptMode, Required, "What happens to a job that gives way.";
+    }
+}
+
+kind! {
+    /// How elastic nodes come and go.
+    PowerSaving = "power-saving" nothing {
+        resume = "resume" property String, Required, "The program that brings nodes.";
+        suspend = "suspend" property String, Required, "The program that takes them away.";
+        idle = "idle" property Seconds, Required, "How long a node is idle before it goes.";
+    }
+}
+
+kind! {
+    /// Lines that the site adds to a file of Slurm: the file, then the lines.
+    Extra = "extra" listing(String) {}
 }
 
 kind! {
@@ -185,6 +255,7 @@ kind! {
         max_time = "max-time" child Seconds, Optional, "The longest that a job may run.";
         default_time = "default-time" child Seconds, Optional, "How long a job may run that does not say.";
         default = "default" child bool, Optional, "True for the partition of jobs that name none.";
+        tiers = "tiers" list Reference, Optional, "Tiers whose jobs it takes; all unless said.";
     }
 }
 
@@ -194,7 +265,16 @@ kind! {
         distribution = "distribution" child Distribution, Required, "Whose Kubernetes it is.";
         gpu_operator = "gpu-operator" kind GpuOperator, Optional, "The NVIDIA GPU Operator, with its version.";
         driver = "driver" kind Driver, Required, "The NVIDIA driver of the nodes.";
-        queue = "queue" child Queue, Required, "What queues jobs.";
+        dra_driver = "dra-driver" child Version, Optional, "The NVIDIA driver of Dynamic Resource Allocation.";
+        queue = "queue" kind Queue, Required, "What queues jobs.";
+        gitops = "gitops" child GitOps, Optional, "What applies the output: `argocd` or `flux`.";
+    }
+}
+
+kind! {
+    /// What queues jobs: `none`, `kueue`, `kai` or `volcano`.
+    Queue = "queue" value(QueueKind) {
+        version = "version" property Version, Optional, "Its version; needed unless nothing queues.";
     }
 }
 
@@ -206,11 +286,30 @@ kind! {
 }
 
 kind! {
+    /// A GPU product of the fleet's own: one that the catalog has not, or has otherwise.
+    Gpu = "gpu" name(GpuName) {
+        extends = "extends" property Reference, Required, "The product that it is like.";
+        nvml_name = "nvml-name" child String, Optional, "The name that NVML reports.";
+        memory = "memory" child Bytes, Optional, "The memory that NVML reports.";
+        device_ids = "pci-device-ids" list String, Optional, "PCI device ids, such as `0x2330`.";
+        gres_type = "gres-type" child String, Optional, "The type in Slurm's GRES; sticks once deployed.";
+    }
+}
+
+kind! {
     /// A system of the fleet's own: a server or tray that the catalog has not, or has otherwise.
     System = "system" name(SystemName) {
-        extends = "extends" property Reference, Required, "The system of the catalog that it is like.";
+        extends = "extends" property Reference, Optional, "The system of the catalog that it is like.";
+        gpus = "gpus" kind SystemGpus, Optional, "Its GPUs; none unless said, or unless it extends a system that has some.";
         cpu = "cpu" kind Cpu, Optional, "Its processors.";
         memory = "memory" child Bytes, Optional, "Its memory.";
+    }
+}
+
+kind! {
+    /// The GPUs of a system; the value is the product.
+    SystemGpus = "gpus" value(Reference) {
+        count = "count" property Count<1, 64>, Required, "How many.";
     }
 }
 
@@ -224,9 +323,38 @@ kind! {
 }
 
 kind! {
-    /// A rack.
-    Rack = "rack" name(RackName) {
+    /// A network fabric.
+    Fabric = "fabric" name(FabricName) {
+        kind_ = "kind" property FabricKind, Required, "What it is made of.";
+        rate = "rate" property GbitPerSec, Optional, "Rate of a node's port.";
+        switches = "switch" kind Switch, Named, "Switches that are alike.";
+        attachments = "attach" kind Attach, Listed, "Nodes on switches.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
+    }
+}
+
+kind! {
+    /// Switches that are alike; the name is a hostlist.
+    Switch = "switch" name(Hostlist) {
+        uplinks = "uplinks" property Hostlist, Optional, "Switches above each of them.";
+    }
+}
+
+kind! {
+    /// Nodes on switches; the value is the switches.
+    Attach = "attach" value(Hostlist) key ["is", "nodes"] {
+        nodes = "nodes" property Hostlist, Required, "The nodes.";
+        rails = "rails" property Count<2, 64>, Optional, "Ports of a node, one to each of so many switches.";
+    }
+}
+
+kind! {
+    /// A rack, or several that are alike: the name is a hostlist, and nodes are dealt out in order.
+    Rack = "rack" name(Hostlist) {
         nodes = "nodes" property Hostlist, Required, "Nodes that stand in it.";
+        system = "system" property Reference, Optional, "The rack product, if it is one.";
+        power = "power" property Watts, Optional, "The power that it may draw.";
+        site = "site" property Reference, Optional, "The site that it stands at.";
     }
 }
 
@@ -235,11 +363,28 @@ kind! {
     Pool = "pool" name(PoolName) {
         cluster = "cluster" child Reference, Optional, "The cluster that owns its nodes.";
         system = "system" child Reference, Required, "Its hardware: a system of the catalog or of the fleet.";
-        nodes = "nodes" child Hostlist, Required, "Its nodes.";
+        nodes = "nodes" child Hostlist, Optional, "Its nodes.";
+        count = "count" child Count<1, 9999>, Optional, "How many nodes there may be, instead of `nodes`: they come and go.";
+        devices = "devices" child Devices, Optional, "Who advertises the GPUs under Kubernetes; `device-plugin` unless said.";
+        capacity = "capacity" kind Capacity, Optional, "How the hardware is paid for.";
+        features = "features" list String, Optional, "`Features` of its Slurm nodes.";
+        weight = "weight" child Positive, Optional, "`Weight` of its Slurm nodes: the lowest goes first.";
+        driver = "driver" child Version, Optional, "The NVIDIA driver, if it is another than the cluster's.";
+        gpu_reset = "gpu-reset" child bool, Optional, "False where a GPU cannot be reset, as in a VM with passthrough.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
         split = "split" kind Split, Optional, "Owners of its nodes, if there are several.";
-        sharing = "sharing" kind Sharing, Required, "How its GPUs are shared.";
+        sharing = "sharing" kind Sharing, Optional, "How its GPUs are shared; `whole` unless said.";
         exceptions = "exception" kind Exception, Listed, "Nodes that differ.";
         max_unavailable = "max-unavailable" child Positive, Optional, "How many nodes may be out of service at once.";
+    }
+}
+
+kind! {
+    /// How the hardware of a pool is paid for; the value is the model.
+    Capacity = "capacity" value(CapacityModel) {
+        provider = "provider" property String, Optional, "Whose it is.";
+        region = "region" property String, Optional, "Where it is.";
+        price = "price" property GpuHourPrice, Optional, "What it costs.";
     }
 }
 
@@ -261,7 +406,9 @@ kind! {
     /// How the GPUs of a pool are shared: `whole`, `mig`, `mps` or `time-slicing`.
     Sharing = "sharing" value(SharingMode) {
         strategy = "strategy" property MigStrategy, Optional, "With `mig`: how the device plugin names instances.";
-        replicas = "replicas" property Count<2, 1024>, Optional, "With `mps` and `time-slicing`: clients of a GPU.";
+        replicas = "replicas" property Count<0, 1024>, Optional, "With `mps` and `time-slicing`: clients of a GPU.";
+        rename = "rename" property bool, Optional, "With `mps` and `time-slicing`: false to advertise shares under the name of a GPU.";
+        team = "team" property Reference, Optional, "With `mps` and `time-slicing`: the one team that may use the pool.";
         gpus = "gpus" kind Gpus, Named, "With `mig`: the layout of some GPUs. Every GPU of a node needs one.";
     }
 }
@@ -299,6 +446,7 @@ kind! {
         power_limit = "power-limit" child Watts, Optional, "Power limit of a GPU.";
         pcie = "pcie" kind PciePolicy, Optional, "PCIe link of a GPU.";
         nvlink = "nvlink" kind NvlinkPolicy, Optional, "NVLinks of a GPU.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
     }
 }
 
@@ -318,10 +466,35 @@ kind! {
 }
 
 kind! {
-    /// A team.
-    Team = "team" name(TeamName) {
+    /// A tier.
+    Tier = "tier" name(TierName) {
+        priority = "priority" property AnyCount, Required, "A higher one goes first.";
+        preemptible = "preemptible" property bool, Optional, "True if its jobs may be stopped for others.";
+        max_gpus_per_job = "max-gpus-per-job" child Positive, Optional, "GPUs that a job may have at most.";
+        max_time = "max-time" child Seconds, Optional, "How long a job may run at most.";
+        idle_after = "idle-after" child Seconds, Optional, "How long a job may hold GPUs without using them.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
+    }
+}
+
+kind! {
+    /// A team. Its name is its own in the whole fleet, also if it is part of another.
+    Team = "team" unique(TeamName) {
         namespace = "namespace" child NamespaceName, Optional, "Its Kubernetes namespace; its own name unless said.";
+        account = "account" child String, Optional, "Its Slurm account; its own name unless said.";
+        contact = "contact" kind Contact, Optional, "Where it can be reached.";
+        weight = "weight" child Positive, Optional, "Its share of what is idle, against its neighbours.";
+        teams = "team" kind Team, Named, "Teams that are part of it, within its guarantee.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
         quotas = "quota" kind Quota, Listed, "What it is guaranteed in a pool.";
+    }
+}
+
+kind! {
+    /// Where a team can be reached.
+    Contact = "contact" nothing {
+        slack = "slack" property String, Optional, "Slack channel.";
+        email = "email" property String, Optional, "Mail address.";
     }
 }
 
@@ -343,6 +516,14 @@ kind! {
         cluster = "cluster" child Reference, Optional, "On a split pool: the part that is meant.";
         slice = "slice" child MigProfile, Optional, "The slice that it asks for.";
         kind_ = "kind" child WorkloadKind, Required, "What it is.";
+        tier = "tier" child Reference, Optional, "How urgent it is.";
+        model = "model" kind Model, Optional, "The model that it holds, from which memory is derived.";
+        host = "host" kind HostDemand, Optional, "What it needs of the host, for each GPU or slice.";
+        slo = "slo" kind Slo, Optional, "What it promises its users.";
+        gang = "gang" kind Gang, Optional, "Set if all its pods or tasks must start together.";
+        network = "network" child Reference, Optional, "The fabric that it talks over.";
+        checkpoint = "checkpoint" kind Checkpoint, Optional, "How it saves its state.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
         gpus = "gpus" kind GpuCount, Optional, "GPUs of a job, or of a replica of a service; 1 unless said.";
         replicas = "replicas" kind Replicas, Optional, "How many alike run at once; 1 unless said.";
         memory = "memory" child Bytes, Optional, "Peak memory of a GPU or slice.";
@@ -364,6 +545,56 @@ kind! {
         pipeline = "pipeline" property Positive, Optional, "Pipeline parallel degree.";
         context = "context" property Positive, Optional, "Context parallel degree.";
         data = "data" property Positive, Optional, "Data parallel degree.";
+        expert = "expert" property Positive, Optional, "Expert parallel degree, which reuses data ranks.";
+    }
+}
+
+kind! {
+    /// The model of a workload.
+    Model = "model" nothing {
+        params = "params" property Parameters, Required, "Parameters.";
+        dtype = "dtype" property Dtype, Required, "Number format of the weights.";
+        cache_dtype = "cache-dtype" property Dtype, Optional, "Number format of the KV cache.";
+        layers = "layers" property Positive, Optional, "Layers.";
+        kv_heads = "kv-heads" property Positive, Optional, "Heads of keys and values.";
+        head_dim = "head-dim" property Positive, Optional, "Dimension of a head.";
+        context = "context" property Positive, Optional, "Tokens of a sequence.";
+        concurrency = "concurrency" property Positive, Optional, "Sequences at once.";
+    }
+}
+
+kind! {
+    /// What a workload needs of the host.
+    HostDemand = "host" nothing {
+        cpu = "cpu" property Positive, Optional, "CPUs for each GPU or slice.";
+        memory = "memory" property Bytes, Optional, "Memory for each GPU or slice.";
+        shm = "shm" property Bytes, Optional, "`/dev/shm` of a pod.";
+    }
+}
+
+kind! {
+    /// What a workload promises its users.
+    Slo = "slo" nothing {
+        p99 = "p99" property Milliseconds, Optional, "Latency that 99 of 100 requests stay under.";
+        tokens_per_second = "tokens-per-second" property Positive, Optional, "Tokens a second of one sequence.";
+    }
+}
+
+kind! {
+    /// All pods or tasks start together.
+    Gang = "gang" nothing {
+        contiguous = "contiguous" property bool, Optional, "True if they must stand in one block of the topology.";
+    }
+}
+
+kind! {
+    /// How a workload saves its state.
+    Checkpoint = "checkpoint" nothing {
+        every = "every" property Seconds, Required, "Time between two.";
+        takes = "takes" property Seconds, Optional, "Time that one takes.";
+        sharded = "sharded" property bool, Optional, "True if each rank writes its own part.";
+        tested = "tested" property Date, Optional, "When restoring was last tried.";
+        on_notice = "on-notice" property bool, Optional, "True if the job depends on a save when it is told to stop.";
     }
 }
 
@@ -379,6 +610,49 @@ kind! {
     /// What watches the fleet.
     Monitoring = "monitoring" nothing {
         exporter = "exporter" kind Exporter, Required, "What exports GPU metrics.";
+        slack = "slack" kind Slack, Optional, "The Slack workspace.";
+        receivers = "receiver" kind Receiver, Named, "Who can be told.";
+        routes = "route" kind Route, Listed, "Who is told what.";
+        alerts = "alert" kind Alert, Named, "Changes to the standard alerts.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
+    }
+}
+
+kind! {
+    /// The Slack workspace.
+    Slack = "slack" nothing {
+        url_file = "url-file" property String, Required, "File that holds the URL of the webhook.";
+    }
+}
+
+kind! {
+    /// Who can be told. Secrets are named by file, never written.
+    Receiver = "receiver" name(ReceiverName) {
+        pagerduty = "pagerduty" kind PagerDuty, Optional, "By PagerDuty.";
+        slack = "slack" child String, Optional, "In a Slack channel.";
+    }
+}
+
+kind! {
+    /// Told by PagerDuty.
+    PagerDuty = "pagerduty" nothing {
+        key_file = "key-file" property String, Required, "File that holds the routing key.";
+    }
+}
+
+kind! {
+    /// Who is told about a class of alerts.
+    Route = "route" nothing key ["class"] {
+        class = "class" property AlertClass, Optional, "The class; every class without a route of its own unless said.";
+        to = "to" property Reference, Required, "A receiver, or `owner`: the contact of the team whose workload it is.";
+    }
+}
+
+kind! {
+    /// A change to a standard alert.
+    Alert = "alert" name(AlertName) {
+        after = "after" property Seconds, Optional, "How long before it fires.";
+        below = "below" property Ratio, Optional, "The value below which it fires.";
     }
 }
 

@@ -11,7 +11,7 @@ mod values;
 
 pub use decode::{At, Cx, Reference, spec};
 pub use kinds::Positive;
-pub use values::ValueType;
+pub use values::{Count, ValueType};
 
 /// A kind of item: a row of the table.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct Kind {
     pub fields: &'static [Field],
     /// For kinds that repeat as a list: the fields that tell two apart; `is` is the argument.
     pub key: &'static [&'static str],
+    /// True if its name is its own in the whole fleet, however deep it stands.
+    pub unique: bool,
 }
 
 /// What stands right after the word of a kind.
@@ -35,6 +37,8 @@ pub enum Arg {
     Nothing,
     /// A name. In YAML the kind is a map keyed by it.
     Name(&'static Type),
+    /// A name, then values. In YAML a map from names to lists.
+    NameAndValues(&'static Type),
     /// A value. In YAML a scalar, or the key `is` beside other fields.
     Value {
         /// Its type.
@@ -109,6 +113,8 @@ pub enum Shape {
         /// The most; `u32::MAX` is no bound.
         max: u32,
     },
+    /// A number between 0 and 1, or a text such as `5%`.
+    Share,
     /// True or false.
     Bool,
 }
@@ -178,7 +184,8 @@ mod tests {
                 if let Form::Kind(child) = field.form {
                     assert_eq!(child().name, field.key);
                     if field.occurs == Occurs::Named {
-                        assert!(matches!(child().arg, Arg::Name(_)), "{}", field.key);
+                        let named = matches!(child().arg, Arg::Name(_) | Arg::NameAndValues(_));
+                        assert!(named, "{}", field.key);
                     }
                     if field.occurs == Occurs::Listed {
                         assert!(!child().key.is_empty(), "{}", field.key);

@@ -6,10 +6,13 @@ use fleetc_schema::diag::{Diagnostic, Rule, rules};
 use fleetc_schema::intent::GpuIndexes;
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
-    ClusterName, FleetName, NamespaceName, PartitionName, PolicyName, PoolName, RackName,
-    SystemName, TeamName, WorkloadName,
+    AlertName, ClusterName, FabricName, FleetName, GpuName, NamespaceName, PartitionName,
+    PolicyName, PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
 };
-use fleetc_schema::units::{Bytes, Date, Seconds, UnitError, Watts};
+use fleetc_schema::units::{
+    Bytes, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds, UnitError,
+    Watts,
+};
 use fleetc_schema::version::{Version, VersionReq};
 
 use super::{Reference, Shape, Type, did_you_mean, listing};
@@ -92,13 +95,18 @@ texts! {
     FleetName, "a fleet name", "\"northwind\"", NAME_ILLEGAL, LABEL;
     ClusterName, "a cluster name", "\"hpc\"", NAME_ILLEGAL, LABEL;
     PartitionName, "a partition name", "\"gpu\"", NAME_ILLEGAL, "^[A-Za-z0-9_-]{1,63}$";
-    RackName, "a rack name", "\"r1\"", NAME_ILLEGAL, LABEL;
+    SiteName, "a site", "\"fra1\"", NAME_ILLEGAL, LABEL;
+    FabricName, "a fabric", "\"compute\"", NAME_ILLEGAL, LABEL;
+    TierName, "a tier", "\"production\"", NAME_ILLEGAL, LABEL;
+    ReceiverName, "a receiver", "\"dc-ops\"", NAME_ILLEGAL, LABEL;
+    AlertName, "an alert", "\"GpusMissing\"", NAME_ILLEGAL, "^[A-Za-z0-9]{1,63}$";
     PoolName, "a pool name", "\"train\"", NAME_ILLEGAL, LABEL;
     PolicyName, "a policy name", "\"hopper\"", NAME_ILLEGAL, LABEL;
     TeamName, "a team name", "\"research\"", NAME_ILLEGAL, LABEL;
     NamespaceName, "a namespace", "\"research\"", NAME_ILLEGAL, LABEL;
     WorkloadName, "a workload name", "\"pretrain-8b\"", NAME_ILLEGAL, LABEL;
     SystemName, "a system", "\"dgx-h100\"", NAME_ILLEGAL, "^[a-z0-9._/-]{1,63}$";
+    GpuName, "a GPU product", "\"h100-sxm5-80gb\"", NAME_ILLEGAL, "^[a-z0-9._/-]{1,63}$";
     MigProfile, "a MIG profile", "\"1g.10gb\"", SPEC_WRONG_TYPE,
         r"^([0-9]+c\.)?[0-9]+g\.[0-9]+gb([+-][a-z.,]+)?$";
     Version, "a version", "\"24.11\"", SPEC_WRONG_TYPE, r"^[0-9]+(\.[0-9]+)*$";
@@ -152,6 +160,10 @@ impl ValueType for Hostlist {
 
     fn read(value: &Value) -> Result<Self, Finding> {
         let text = text(value, &Self::TYPE)?;
+        if text.is_empty() {
+            let error = fleetc_schema::hostlist::HostlistProblem::Empty;
+            return Err(refused(&rules::NAME_HOSTLIST, value, &Self::TYPE, error));
+        }
         text.parse().map_err(|error: fleetc_schema::hostlist::HostlistError| {
             // The place inside the text is known if the text stands there as written.
             let quotes = u32::from(value.span.end - value.span.start == text.len() as u32 + 2);
@@ -220,6 +232,33 @@ quantities! {
     Bytes, "an amount of memory", "\"60GiB\"", "KiB, MiB, GiB, TiB (binary) and kB, MB, GB, TB (decimal)";
     Watts, "a power", "\"700W\"", "W and kW";
     Seconds, "a time", "\"4h\"", "s, m, h, d and w";
+    Milliseconds, "a latency", "\"300ms\"", "ms, s and m";
+    GbitPerSec, "a network rate", "\"400Gb/s\"", "Gb/s and Tb/s";
+    Parameters, "a number of parameters", "\"7B\"", "M, B and T";
+    GpuHourPrice, "a price", "\"2.10 USD/gpu-hour\"", "USD/gpu-hour";
+}
+
+impl ValueType for Ratio {
+    const TYPE: Type = Type { name: "a share", example: "0.05", shape: Shape::Share };
+
+    fn read(value: &Value) -> Result<Self, Finding> {
+        let text = match &value.scalar {
+            Scalar::Decimal(raw) | Scalar::String(raw) => raw.clone(),
+            Scalar::Integer(number) => number.to_string(),
+            Scalar::Bool(_) | Scalar::Null | Scalar::Collection(_) => {
+                return Err(Box::new(wrong_type(value, &Self::TYPE).help("write it as `0.05`")));
+            }
+        };
+        text.parse().map_err(|error| {
+            let rule = match error {
+                UnitError::OutOfRange(_) => &rules::SPEC_OUT_OF_RANGE,
+                _ => &rules::SPEC_WRONG_TYPE,
+            };
+            let title = format!("`{text}` is not a share between 0 and 1");
+            let finding = Diagnostic::new(rule, title).at(value.span, "here");
+            Box::new(finding.help("write it as `0.05`, or as `\"5%\"`"))
+        })
+    }
 }
 
 impl ValueType for bool {
@@ -312,7 +351,15 @@ closed_sets! {
     fleetc_schema::intent::AutoDetect, "an AutoDetect of gres.conf", "\"nvml\"";
     fleetc_schema::intent::DriverOwner, "an owner of the driver", "\"os\"";
     fleetc_schema::intent::Distribution, "a distribution of Kubernetes", "\"upstream\"";
-    fleetc_schema::intent::Queue, "a queue", "\"none\"";
+    fleetc_schema::intent::QueueKind, "a queue", "\"none\"";
+    fleetc_schema::intent::GitOps, "what applies the output", "\"argocd\"";
+    fleetc_schema::intent::PreemptBy, "what decides on preemption", "\"qos\"";
+    fleetc_schema::intent::PreemptMode, "a mode of preemption", "\"requeue\"";
+    fleetc_schema::intent::FabricKind, "a kind of fabric", "\"infiniband\"";
+    fleetc_schema::intent::Devices, "who advertises GPUs", "\"device-plugin\"";
+    fleetc_schema::intent::CapacityModel, "a purchase model", "\"owned\"";
+    fleetc_schema::intent::Dtype, "a number format", "\"fp16\"";
+    fleetc_schema::intent::AlertClass, "a class of alerts", "\"hardware\"";
     fleetc_schema::intent::MigStrategy, "a MIG strategy", "\"mixed\"";
     fleetc_schema::intent::WorkloadKind, "a kind of workload", "\"inference\"";
     fleetc_schema::intent::Isolation, "an isolation", "\"shared\"";

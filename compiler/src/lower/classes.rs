@@ -131,12 +131,12 @@ impl Maker<'_> {
                     cores: cpu.cores,
                     threads: cpu.threads,
                 }),
-                memory: system.memory_gib.value.map(|gib| Mib(u64::from(gib) * 1024)),
+                memory: system.memory,
             },
-            gpu: Some(model(&self.pool.gpu)),
+            gpu: system.gpu.as_ref().map(model),
             gpus,
             missing: variant.missing.clone(),
-            driver: self.driver().clone(),
+            driver: self.driver(),
             policy: self.policy.map(|(name, policy)| (name.clone(), policy.clone())),
             advertised,
             paths: ClassPaths {
@@ -147,15 +147,18 @@ impl Maker<'_> {
         }
     }
 
-    fn driver(&self) -> &Driver {
-        match &self.cluster.scheduler {
+    /// The cluster's driver, at the pool's version if it has one of its own.
+    fn driver(&self) -> Driver {
+        let driver = match &self.cluster.scheduler {
             Scheduler::Slurm(slurm) => &slurm.driver,
             Scheduler::Kubernetes(kubernetes) => &kubernetes.driver,
-        }
+        };
+        let version = self.pool.pool.driver.clone().unwrap_or_else(|| driver.version.clone());
+        Driver { version, owner: driver.owner }
     }
 
     fn slots(&self, missing: &GpuIndexes) -> Vec<GpuSlot> {
-        let present = (0..self.pool.system.gpus_per_node).filter(|slot| !missing.contains(*slot));
+        let present = (0..self.pool.system.gpus).filter(|slot| !missing.contains(*slot));
         present
             .zip(0..)
             .map(|(slot, index)| {
@@ -184,8 +187,8 @@ impl Maker<'_> {
                         *units.entry(Resource::Slice(instance.profile.clone())).or_insert(0) += 1;
                     }
                 }
-                (None, Sharing::Mps { replicas } | Sharing::TimeSlicing { replicas }) => {
-                    *units.entry(Resource::Shared).or_insert(0) += replicas;
+                (None, Sharing::Mps(shared) | Sharing::TimeSlicing(shared)) => {
+                    *units.entry(Resource::Shared).or_insert(0) += shared.replicas;
                 }
                 (None, Sharing::Whole | Sharing::Mig { .. }) => {
                     *units.entry(Resource::Gpu).or_insert(0) += 1;
@@ -215,7 +218,10 @@ impl Maker<'_> {
         units
             .iter()
             .filter_map(|(resource, count)| match resource {
-                Resource::Gpu => Some(gres(self.pool.gpu.gres_type.clone(), count)),
+                Resource::Gpu => {
+                    let gpu = self.pool.system.gpu.as_ref()?;
+                    Some(gres(gpu.gres_type.clone(), count))
+                }
                 Resource::Slice(profile) => Some(gres(profile.to_string(), count)),
                 // Slurm has `shard` and `mps` for this; the Slurm target refuses such pools.
                 Resource::Shared => None,
@@ -229,11 +235,12 @@ impl Maker<'_> {
             (format!("{prefix}/pool"), self.name.to_string()),
             (format!("{prefix}/class"), class.to_string()),
         ]);
-        if let Some(product) = &self.pool.gpu.gfd_product {
+        let Some(gpu) = &self.pool.system.gpu else { return labels };
+        if let Some(product) = &gpu.gfd_product {
             labels.insert("nvidia.com/gpu.product".to_owned(), product.clone());
         }
         labels.insert("nvidia.com/device-plugin.config".to_owned(), self.name.to_string());
-        if self.pool.gpu.has_mig() {
+        if gpu.has_mig() {
             labels.insert("nvidia.com/mig.config".to_owned(), class.to_string());
         }
         labels

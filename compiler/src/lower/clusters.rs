@@ -3,7 +3,8 @@
 use fleetc_schema::Hostlist;
 use fleetc_schema::diag::{Diagnostic, Severity, rules};
 use fleetc_schema::intent::{
-    Cluster, Driver, GpuOperator, Kubernetes, Partition, Scheduler, Slurm,
+    Cluster, Driver, GpuOperator, Kubernetes, Partition, PowerSaving, Preempt, Queue, QueueKind,
+    Scheduler, Slurm,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName};
 use fleetc_schema::version::{Known, KubernetesRelease, SlurmRelease, Version};
@@ -105,14 +106,45 @@ fn lower_slurm(
         release(version, "Slurm", known, SlurmRelease::ALL, cx)
     });
     let partitions = partitions(item, cluster, names, pools, cx);
-    let controllers = item.controllers.as_ref()?.iter();
-    let controllers = controllers.fold(Hostlist::default(), |all, host| all.union(&host.value));
+    let hosts = |hosts: &[At<Hostlist>]| {
+        hosts.iter().fold(Hostlist::default(), |all, host| all.union(&host.value))
+    };
+    let controllers = hosts(item.controllers.as_ref()?);
+    let login = item.login.as_ref().map(|login| hosts(login)).unwrap_or_default();
+    let hosted_by = match &item.hosted_by {
+        Some(host) => Some(names.clusters.resolve(host, cx)?),
+        None => None,
+    };
+    let preempt = match &item.preempt {
+        Some(preempt) => {
+            Some(Preempt { by: preempt.arg.as_ref()?.value, mode: preempt.mode.as_ref()?.value })
+        }
+        None => None,
+    };
+    let power_saving = match &item.power_saving {
+        Some(power) => Some(PowerSaving {
+            resume: power.resume.as_ref()?.value.clone(),
+            suspend: power.suspend.as_ref()?.value.clone(),
+            idle: power.idle.as_ref()?.value,
+        }),
+        None => None,
+    };
+    let extra = |item: &kinds::Extra| {
+        let (file, lines) = &item.arg;
+        let lines = lines.iter().map(|line| line.value.clone()).collect();
+        Some((file.as_ref()?.value.clone(), lines))
+    };
     Some(Slurm {
         version: version?,
         controllers,
         database: item.database.as_ref().map(|host| host.value.clone()),
         autodetect: item.gres.as_ref()?.autodetect.as_ref()?.value,
         driver: lower_driver(item.driver.as_ref()?)?,
+        login,
+        preempt,
+        power_saving,
+        extra: item.extra.iter().filter_map(extra).collect(),
+        hosted_by,
         partitions,
     })
 }
@@ -158,10 +190,41 @@ fn partitions(
             max_time: item.max_time.as_ref().map(|time| time.value),
             default_time: item.default_time.as_ref().map(|time| time.value),
             default: item.default.as_ref().is_some_and(|flag| flag.value),
+            tiers: item
+                .tiers
+                .iter()
+                .flatten()
+                .filter_map(|tier| names.tiers.resolve(tier, cx))
+                .collect(),
         };
         partitions.insert(name.value.clone(), partition);
     }
     partitions
+}
+
+/// A program that queues has a version.
+fn queue(item: &kinds::Queue, cx: &mut Cx) -> Option<Queue> {
+    let kind = item.arg.as_ref()?;
+    let version = item.version.as_ref().map(|version| version.value.clone());
+    match (kind.value, &item.version) {
+        (QueueKind::None, Some(version)) => {
+            let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_PROPERTY, "nothing has no version")
+                .at(version.span, "of what?")
+                .at(kind.span, "nothing queues");
+            cx.report(finding.help("remove it"));
+            None
+        }
+        (QueueKind::Kueue | QueueKind::Kai | QueueKind::Volcano, None) => {
+            if !cx.poisoned.contains(&item.path.child("version")) {
+                let title = format!("`{}` states no `version`", kind.value);
+                let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+                    .at(item.span, "`version` is missing in here");
+                cx.report(finding.help("add `version=\"0.19\"`"));
+            }
+            None
+        }
+        (kind, _) => Some(Queue { kind, version }),
+    }
 }
 
 fn lower_kubernetes(item: &kinds::Kubernetes, cx: &mut Cx) -> Option<Kubernetes> {
@@ -181,6 +244,8 @@ fn lower_kubernetes(item: &kinds::Kubernetes, cx: &mut Cx) -> Option<Kubernetes>
         distribution: item.distribution.as_ref()?.value,
         gpu_operator,
         driver: lower_driver(item.driver.as_ref()?)?,
-        queue: item.queue.as_ref()?.value,
+        dra_driver: item.dra_driver.as_ref().map(|version| version.value.clone()),
+        queue: queue(item.queue.as_ref()?, cx)?,
+        gitops: item.gitops.as_ref().map(|gitops| gitops.value),
     })
 }

@@ -1,10 +1,13 @@
 //! The fleet itself, and its monitoring.
 
 use fleetc_schema::diag::{Diagnostic, Span, rules};
-use fleetc_schema::intent::{Exporter, Fleet, Monitoring};
+use fleetc_schema::intent::{
+    AlertChange, Exporter, Fleet, Monitoring, Receiver, Route, RouteTarget,
+};
 use fleetc_schema::name::FleetName;
 
-use crate::language::{Cx, kinds};
+use super::names::Names;
+use crate::language::{At, Cx, kinds};
 
 /// Prefix of our labels unless the fleet sets one.
 const LABEL_PREFIX: &str = "fleetc.dev";
@@ -58,13 +61,46 @@ fn label_prefix(fleet: &kinds::Fleet, cx: &mut Cx) -> Option<String> {
 }
 
 /// Lowers the monitoring item.
-pub fn monitoring(spec: &kinds::Spec) -> Option<Monitoring> {
-    let exporter = spec.monitoring.as_ref()?.exporter.as_ref()?;
+pub fn monitoring(spec: &kinds::Spec, names: &Names, cx: &mut Cx) -> Option<Monitoring> {
+    let item = spec.monitoring.as_ref()?;
+    let text = |value: &At<String>| value.value.clone();
+    let receiver = |item: &kinds::Receiver| {
+        let key_file = item.pagerduty.as_ref().and_then(|pagerduty| pagerduty.key_file.as_ref());
+        let receiver = Receiver {
+            pagerduty_key_file: key_file.map(text),
+            slack: item.slack.as_ref().map(text),
+        };
+        Some((item.arg.as_ref()?.value.clone(), receiver))
+    };
+    let alert = |item: &kinds::Alert| {
+        let change = AlertChange {
+            after: item.after.as_ref().map(|after| after.value),
+            below: item.below.as_ref().map(|below| below.value),
+        };
+        Some((item.arg.as_ref()?.value.clone(), change))
+    };
+    let mut routes = Vec::new();
+    for route in &item.routes {
+        let Some(to) = &route.to else { continue };
+        let to = match to.value.0.as_str() {
+            "owner" => RouteTarget::Owner,
+            _ => match names.receivers.resolve(to, cx) {
+                Some(name) => RouteTarget::Receiver(name),
+                None => continue,
+            },
+        };
+        routes.push(Route { class: route.class.as_ref().map(|class| class.value), to });
+    }
+    let exporter = item.exporter.as_ref()?;
     Some(Monitoring {
         exporter: Exporter {
             kind: exporter.arg.as_ref()?.value,
             version: exporter.version.as_ref()?.value.clone(),
         },
+        slack_url_file: item.slack.as_ref().and_then(|slack| slack.url_file.as_ref()).map(text),
+        receivers: item.receivers.iter().filter_map(receiver).collect(),
+        routes,
+        alerts: item.alerts.iter().filter_map(alert).collect(),
     })
 }
 

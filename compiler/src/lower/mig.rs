@@ -1,7 +1,7 @@
 //! MIG layouts of a pool: profiles looked up, instances placed.
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::catalog::{Catalog, Gpu};
+use fleetc_schema::catalog::{Catalog, Gpu, MigTableRow};
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use fleetc_schema::intent::{GpuIndexes, GpuInstance, MigLayout, Slice};
 use fleetc_schema::mig::{Demand, GiProfile, MigTable, NoLayout, nearest_layouts, place};
@@ -48,10 +48,13 @@ pub fn lower(
         cx.report(finding.help("share it whole, or through `mps` or `time-slicing`"));
         return None;
     }
-    let Some(table) = catalog.mig_table_of(board.gpu).map(|row| &row.table) else {
+    let Some(table) = catalog.mig_table_of(board.gpu) else {
         let title = format!("the catalog has no MIG profiles of {key}");
-        let finding = Diagnostic::new(&rules::CATALOG_MISSING_FACT, title);
-        cx.report(finding.at(sharing.span, "needs them").help("share it whole for now"));
+        let finding = Diagnostic::new(&rules::MIG_NO_TABLE, title)
+            .at(sharing.span, "cannot be placed without them")
+            .at(board.system, format!("has {key} GPUs"))
+            .note("the GPU may well have MIG; where its instances may stand is not known here");
+        cx.report(finding.help("share it whole for now"));
         return None;
     };
     let mut placed = Vec::new();
@@ -83,7 +86,7 @@ fn indexes_fit(
     if let Some(max) = indexes.value.last().filter(|max| *max >= count) {
         let title =
             format!("GPU {max} is out of range: a node has {count} GPUs, 0 to {}", count - 1);
-        let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
+        let finding = Diagnostic::new(&rules::CATALOG_EXCEEDS_SYSTEM, title)
             .at(indexes.span, "beyond the last GPU")
             .at(board.system, format!("{count} GPUs a node"));
         cx.report(finding.help(format!("numbers go from 0 to {}", count - 1)));
@@ -130,9 +133,10 @@ fn lower_one(
     gpus: &kinds::Gpus,
     indexes: &GpuIndexes,
     board: Board<'_>,
-    table: &MigTable,
+    row: &MigTableRow,
     cx: &mut Cx,
 ) -> Option<Placed> {
+    let table = &row.table;
     let mut demands = Vec::new();
     let mut slices = Vec::new();
     let mut known = true;
@@ -141,7 +145,7 @@ fn lower_one(
             known = false;
             continue;
         };
-        match table.profile(&name.value) {
+        match row.profile(&name.value) {
             Some(profile) => {
                 demands.push(Demand { profile, count: count.value.0 });
                 slices.push(Slice { profile: name.value.clone(), count: count.value.0 });
@@ -157,15 +161,20 @@ fn lower_one(
         return None;
     }
     let path = gpus.path.clone();
+    // A profile keeps the name that the author wrote: it is what that fleet's driver prints.
+    let written = |profile: &GiProfile| {
+        let index = demands.iter().position(|demand| demand.profile.id == profile.id);
+        index.and_then(|index| slices.get(index)).map(|slice: &Slice| slice.profile.clone())
+    };
     match place(table, &demands) {
         Ok(placed) => {
             let instances = placed.into_iter().map(|(profile, placement)| GpuInstance {
-                profile: profile.name.clone(),
+                profile: written(profile).unwrap_or_else(|| profile.name.clone()),
                 profile_id: profile.id,
                 placement,
                 memory: profile.memory_mib.map(Mib),
             });
-            let layout = MigLayout { gpus: indexes.clone(), slices };
+            let layout = MigLayout { gpus: indexes.clone(), slices: slices.clone() };
             Some(Placed { layout, instances: instances.collect(), path })
         }
         Err(why) => {
@@ -207,7 +216,11 @@ fn no_placement(
 ) {
     let key = &board.gpu.key;
     let title = format!("{} do not fit on one {key}", layout_words(demands));
-    let mut finding = Diagnostic::new(&rules::MIG_NO_PLACEMENT, title);
+    let rule = match why {
+        NoLayout::Engines => &rules::MIG_ENGINES_EXCEEDED,
+        NoLayout::TooManySlices { .. } | NoLayout::NoArrangement => &rules::MIG_NO_PLACEMENT,
+    };
+    let mut finding = Diagnostic::new(rule, title);
     for (slice, demand) in gpus.slices.iter().zip(demands) {
         finding = finding.at(slice.span, needs(demand.profile, table));
     }

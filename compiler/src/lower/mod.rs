@@ -13,23 +13,29 @@ mod policies;
 mod pools;
 mod systems;
 mod teams;
+mod tiers;
+mod topology;
 
 use std::collections::BTreeSet;
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::catalog::Catalog;
+use fleetc_schema::catalog::{Catalog, Gpu};
 use fleetc_schema::diag::{Diagnostic, Span};
 use fleetc_schema::intent::Intent;
+use fleetc_schema::name::PoolName;
 use indexmap::IndexMap;
 
 use crate::language::{Cx, kinds};
 use names::Names;
+pub use names::quoted;
 
 /// The lowered fleet and what is known about its text.
 #[derive(Debug)]
 pub struct Lowered {
     /// The Intent; complete only if no finding is an error.
     pub intent: Intent,
+    /// The GPU product of each pool that has GPUs: the catalog's, or the fleet's own.
+    pub gpus: IndexMap<PoolName, Gpu>,
     /// Where items and values are written.
     pub places: IndexMap<ItemPath, Span>,
     /// Paths of what could not be read or lowered.
@@ -42,14 +48,7 @@ impl Lowered {
     /// True if this item, something in it, or something around it could not be lowered: a rule that
     /// depends on it stays silent.
     pub fn is_poisoned(&self, path: &ItemPath) -> bool {
-        let inside = |outer: &str, inner: &str| {
-            inner
-                .strip_prefix(outer)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
-        };
-        self.poisoned
-            .iter()
-            .any(|p| inside(p.as_str(), path.as_str()) || inside(path.as_str(), p.as_str()))
+        self.poisoned.iter().any(|p| p.is_within(path) || path.is_within(p))
     }
 }
 
@@ -58,23 +57,33 @@ pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> 
     let names = Names::declared(spec);
     let fleet = fleet::lower(spec, start, &mut cx);
     let systems = systems::lower(spec, catalog, &mut cx);
-    let racks = pools::racks(spec, &mut cx);
+    let product = |system: &_, cx: &mut _| systems.rack(system, cx);
+    let racks = topology::racks(spec, &names, product, &mut cx);
+    let fabrics = topology::fabrics(spec, &mut cx);
     let pools = pools::lower(spec, catalog, &systems, &names, &mut cx);
     let clusters = clusters::lower(spec, &names, &pools, &mut cx);
     let policies = policies::lower(spec, &names, &mut cx);
     let classes = classes::lower(&fleet, &pools, &clusters, &policies, &mut cx);
+    let monitoring = fleet::monitoring(spec, &names, &mut cx);
+    let product = |(name, pool): (&PoolName, &pools::LoweredPool)| {
+        Some((name.clone(), pool.system.gpu.clone()?))
+    };
+    let gpus = pools.iter().filter_map(product).collect();
     let mut intent = Intent {
         fleet,
         clusters,
+        sites: topology::sites(spec),
+        fabrics,
         racks,
         pools: pools.into_iter().map(|(name, pool)| (name, pool.pool)).collect(),
         classes,
         policies,
+        tiers: tiers::lower(spec),
         teams: IndexMap::new(),
         workloads: IndexMap::new(),
-        monitoring: fleet::monitoring(spec),
+        monitoring,
     };
     intent.teams = teams::lower(spec, &names, &intent, &mut cx);
     intent.workloads = teams::workloads(spec, &names, &intent, &mut cx);
-    Lowered { intent, places: cx.places, poisoned: cx.poisoned, diagnostics: cx.diagnostics }
+    Lowered { intent, gpus, places: cx.places, poisoned: cx.poisoned, diagnostics: cx.diagnostics }
 }

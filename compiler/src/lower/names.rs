@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use fleetc_schema::diag::{Diagnostic, Span, rules};
+use fleetc_schema::diag::{Diagnostic, Rule, Span, rules};
+use fleetc_schema::hostlist::clashes;
+use fleetc_schema::{Hostlist, ItemPath};
 
 use crate::language::{At, Cx, Reference, did_you_mean, kinds, listing};
 
@@ -15,8 +17,16 @@ pub struct Names {
     pub clusters: Declared,
     /// Pools.
     pub pools: Declared,
-    /// Teams.
+    /// Teams, also those that are part of others.
     pub teams: Declared,
+    /// Tiers.
+    pub tiers: Declared,
+    /// Sites.
+    pub sites: Declared,
+    /// Fabrics.
+    pub fabrics: Declared,
+    /// Receivers of alerts.
+    pub receivers: Declared,
 }
 
 /// The names of one kind.
@@ -30,24 +40,30 @@ pub struct Declared {
 impl Names {
     /// Collects the declarations of a spec.
     pub fn declared(spec: &kinds::Spec) -> Self {
-        let name = |path: &fleetc_schema::ItemPath| {
-            let text = path.as_str();
-            text.split_once('/').map_or(text, |(_, name)| name).trim_matches('"').to_owned()
-        };
+        let mut teams = Vec::new();
+        let mut open: Vec<&kinds::Team> = spec.teams.iter().rev().collect();
+        while let Some(team) = open.pop() {
+            teams.push((&team.path, team.span));
+            open.extend(team.teams.iter().rev());
+        }
+        let receivers = spec.monitoring.iter().flat_map(|monitoring| &monitoring.receivers);
         Self {
-            clusters: Declared::new(
-                "cluster",
-                spec.clusters.iter().map(|i| (name(&i.path), i.span)),
-            ),
-            pools: Declared::new("pool", spec.pools.iter().map(|i| (name(&i.path), i.span))),
-            teams: Declared::new("team", spec.teams.iter().map(|i| (name(&i.path), i.span))),
+            clusters: Declared::of("cluster", spec.clusters.iter().map(|i| (&i.path, i.span))),
+            pools: Declared::of("pool", spec.pools.iter().map(|i| (&i.path, i.span))),
+            teams: Declared::of("team", teams.into_iter()),
+            tiers: Declared::of("tier", spec.tiers.iter().map(|i| (&i.path, i.span))),
+            sites: super::topology::declared_sites(spec),
+            fabrics: Declared::of("fabric", spec.fabrics.iter().map(|i| (&i.path, i.span))),
+            receivers: Declared::of("receiver", receivers.map(|i| (&i.path, i.span))),
         }
     }
 }
 
 impl Declared {
-    fn new(kind: &'static str, items: impl Iterator<Item = (String, Span)>) -> Self {
-        let items: Vec<(String, Span)> = items.collect();
+    /// The names of items of one kind, by their paths.
+    pub fn of<'a>(kind: &'static str, items: impl Iterator<Item = (&'a ItemPath, Span)>) -> Self {
+        let items: Vec<(String, Span)> =
+            items.map(|(path, span)| (path.last_name().to_owned(), span)).collect();
         let order = items.iter().map(|(name, _)| name.clone()).collect();
         Self { kind, names: items.into_iter().collect(), order }
     }
@@ -86,4 +102,28 @@ impl Declared {
 pub fn quoted<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
     listing(names.iter().map(String::as_str))
+}
+
+/// A node in the lists of two owners: in two pools, two racks, or two parts of a split.
+pub fn report_clashes(
+    rule: &'static Rule,
+    kind: &str,
+    lists: &[(String, &At<Hostlist>)],
+    cx: &mut Cx,
+) {
+    let indexed: Vec<(usize, &Hostlist)> =
+        lists.iter().enumerate().map(|(index, (_, list))| (index, &list.value)).collect();
+    for (a, b, common) in clashes(&indexed) {
+        let (Some((first, first_list)), Some((second, second_list))) = (lists.get(a), lists.get(b))
+        else {
+            continue;
+        };
+        let are = if common.len() == 1 { "is" } else { "are" };
+        let title = format!("`{common}` {are} in {kind} `{first}` and in {kind} `{second}`");
+        let finding = Diagnostic::new(rule, title)
+            .at(second_list.span, "here")
+            .at(first_list.span, "and here");
+        cx.report(finding.help(format!("leave `{common}` in one of the two")));
+        cx.poison(&second_list.path);
+    }
 }

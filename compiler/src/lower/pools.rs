@@ -1,16 +1,17 @@
-//! Racks and pools.
+//! Pools.
 
-use fleetc_schema::catalog::{Catalog, Gpu, System};
+use fleetc_schema::catalog::Catalog;
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::hostlist::clashes;
-use fleetc_schema::intent::{Exception, GpuIndexes, MigStrategy, Pool, Rack, Sharing};
-use fleetc_schema::name::{ClusterName, PoolName, RackName};
+use fleetc_schema::intent::{
+    Capacity, Devices, Exception, GpuIndexes, MigStrategy, Pool, Shared, Sharing,
+};
+use fleetc_schema::name::{ClusterName, PoolName, TeamName};
 use fleetc_schema::{Hostlist, ItemPath};
 use indexmap::IndexMap;
 
 use super::mig::{self, Board, Placed};
-use super::names::Names;
-use super::systems::Systems;
+use super::names::{Names, report_clashes};
+use super::systems::{Hardware, Systems};
 use crate::language::kinds::SharingMode;
 use crate::language::{At, Cx, kinds};
 
@@ -20,27 +21,11 @@ pub struct LoweredPool {
     /// As it goes into the Intent.
     pub pool: Pool,
     /// Its hardware.
-    pub system: System,
-    /// Its GPU product.
-    pub gpu: Gpu,
+    pub system: Hardware,
     /// Its MIG layouts; empty unless it is shared through MIG.
     pub layouts: Vec<Placed>,
     /// Its item.
     pub path: ItemPath,
-}
-
-/// Lowers racks; a node stands in one.
-pub fn racks(spec: &kinds::Spec, cx: &mut Cx) -> IndexMap<RackName, Rack> {
-    let mut racks = IndexMap::new();
-    let mut nodes = Vec::new();
-    for item in &spec.racks {
-        if let (Some(name), Some(list)) = (&item.arg, &item.nodes) {
-            racks.insert(name.value.clone(), Rack { nodes: list.value.clone() });
-            nodes.push((name.value.to_string(), list));
-        }
-    }
-    report_clashes("rack", &nodes, cx);
-    racks
 }
 
 /// Lowers pools; a node is in one.
@@ -54,6 +39,7 @@ pub fn lower(
     let mut pools = IndexMap::new();
     let mut nodes = Vec::new();
     for item in &spec.pools {
+        elastic_or_named(item, cx);
         if let Some(list) = &item.nodes {
             let name = item.arg.as_ref().map_or_else(String::new, |name| name.value.to_string());
             nodes.push((name, list));
@@ -65,26 +51,8 @@ pub fn lower(
             None => cx.poison(&item.path),
         }
     }
-    report_clashes("pool", &nodes, cx);
+    report_clashes(&rules::NAME_NODE_TWICE, "pool", &nodes, cx);
     pools
-}
-
-fn report_clashes(kind: &str, lists: &[(String, &At<Hostlist>)], cx: &mut Cx) {
-    let indexed: Vec<(usize, &Hostlist)> =
-        lists.iter().enumerate().map(|(index, (_, list))| (index, &list.value)).collect();
-    for (a, b, common) in clashes(&indexed) {
-        let (Some((first, first_list)), Some((second, second_list))) = (lists.get(a), lists.get(b))
-        else {
-            continue;
-        };
-        let are = if common.len() == 1 { "is" } else { "are" };
-        let title = format!("`{common}` {are} in {kind} `{first}` and in {kind} `{second}`");
-        let finding = Diagnostic::new(&rules::NAME_NODE_TWICE, title)
-            .at(second_list.span, "here")
-            .at(first_list.span, "and here");
-        cx.report(finding.help(format!("leave `{common}` in one of the two")));
-        cx.poison(&second_list.path);
-    }
 }
 
 fn lower_pool(
@@ -97,32 +65,101 @@ fn lower_pool(
     // Every part is read before any is given up, so that each mistake shows in one run.
     let system_ref = item.system.as_ref();
     let system = system_ref.and_then(|system| systems.resolve(system, cx));
-    let gpu = system.as_ref().and_then(|system| catalog.gpus.get(&system.gpu)).cloned();
     let parts = owners(item, names, cx);
-    let sharing = match (&item.sharing, &system, &gpu, system_ref) {
-        (Some(sharing), Some(system), Some(gpu), Some(reference)) => {
-            let board = Board { gpu, count: system.gpus_per_node, system: reference.span };
-            lower_sharing(sharing, board, catalog, cx)
+    let sharing = match (&item.sharing, &system, system_ref) {
+        (Some(sharing), Some(system), Some(reference)) => match &system.gpu {
+            Some(gpu) => {
+                let board = Board { gpu, count: system.gpus, system: reference.span };
+                lower_sharing(sharing, board, names, catalog, cx)
+            }
+            None => {
+                let title = format!("`{}` has no GPU to share", system.key);
+                let finding = Diagnostic::new(&rules::CATALOG_EXCEEDS_SYSTEM, title)
+                    .at(sharing.span, "of what?")
+                    .at(reference.span, "a system without GPUs");
+                cx.report(finding.help("remove `sharing`"));
+                None
+            }
+        },
+        (None, ..) if !cx.poisoned.contains(&item.path.child("sharing")) => {
+            Some((Sharing::Whole, Vec::new()))
         }
         _ => None,
     };
-    let nodes = item.nodes.as_ref();
-    let exceptions = match (nodes, &system) {
-        (Some(nodes), Some(system)) => Some(exceptions(item, nodes, system.gpus_per_node, cx)),
+    let nodes = nodes_of(item);
+    let exceptions = match (&nodes, &system) {
+        (Some(nodes), Some(system)) => Some(exceptions(item, nodes, system.gpus, cx)),
         _ => None,
     };
+    let capacity = match &item.capacity {
+        None => None,
+        Some(capacity) => Some(Capacity {
+            model: capacity.arg.as_ref()?.value,
+            provider: capacity.provider.as_ref().map(|provider| provider.value.clone()),
+            region: capacity.region.as_ref().map(|region| region.value.clone()),
+            price: capacity.price.as_ref().map(|price| price.value),
+        }),
+    };
     let (sharing, layouts) = sharing?;
-    let (system, gpu) = (system?, gpu?);
+    let system = system?;
     let pool = Pool {
         system: system.key.clone(),
-        nodes: nodes?.value.clone(),
+        nodes: nodes?.value,
         parts: parts?,
         sharing,
         exceptions: exceptions?,
+        elastic: item.count.as_ref().map(|count| count.value.0),
+        devices: item.devices.as_ref().map_or(Devices::DevicePlugin, |devices| devices.value),
         max_unavailable: item.max_unavailable.as_ref().map(|count| count.value.0),
+        capacity,
+        features: item.features.iter().flatten().map(|feature| feature.value.clone()).collect(),
+        weight: item.weight.as_ref().map(|weight| weight.value.0),
+        driver: item.driver.as_ref().map(|driver| driver.value.clone()),
+        gpu_reset: item.gpu_reset.as_ref().is_none_or(|reset| reset.value),
     };
     let name = item.arg.as_ref()?.value.clone();
-    Some((name, LoweredPool { pool, system, gpu, layouts, path: item.path.clone() }))
+    Some((name, LoweredPool { pool, system, layouts, path: item.path.clone() }))
+}
+
+/// A pool has nodes by name, or a number of nodes that come and go.
+fn elastic_or_named(item: &kinds::Pool, cx: &mut Cx) {
+    let name = item.path.last_name();
+    match (&item.nodes, &item.count) {
+        (Some(nodes), Some(count)) => {
+            let title = format!("pool `{name}` has nodes by name and by number");
+            let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+                .at(count.span, "a number of nodes")
+                .at(nodes.span, "nodes by name");
+            cx.report(finding.help("keep `nodes`, or `count` if the nodes come and go"));
+            cx.poison(&nodes.path);
+        }
+        (None, None) => {
+            let unread = ["nodes", "count"].map(|key| item.path.child(key));
+            if !unread.iter().any(|path| cx.poisoned.contains(path)) {
+                let title = format!("pool `{name}` states no `nodes`");
+                let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+                    .at(item.span, "neither `nodes` nor `count` in here");
+                cx.report(
+                    finding.help("add `nodes \"gpu[001-032]\"`, or `count 16` if they come and go"),
+                );
+            }
+        }
+        (Some(_), None) | (None, Some(_)) => {}
+    }
+}
+
+/// The nodes of a pool; those of an elastic one are `<pool>-[0001-0016]`, always four digits.
+fn nodes_of(item: &kinds::Pool) -> Option<At<Hostlist>> {
+    match (&item.nodes, &item.count) {
+        (Some(nodes), _) => Some(nodes.clone()),
+        (None, Some(count)) => {
+            let name = &item.arg.as_ref()?.value;
+            let list = format!("{name}-[0001-{:04}]", count.value.0);
+            let value = list.parse().ok()?;
+            Some(At { value, span: count.span, path: count.path.clone() })
+        }
+        (None, None) => None,
+    }
 }
 
 /// The owner of the pool, or the owners of its parts.
@@ -156,7 +193,7 @@ fn owners(
         }
         (Some(cluster), None) => {
             let owner = names.clusters.resolve(cluster, cx)?;
-            Some(IndexMap::from([(owner, item.nodes.as_ref()?.value.clone())]))
+            Some(IndexMap::from([(owner, nodes_of(item)?.value)]))
         }
         (None, Some(split)) => parts(item, split, names, cx),
     }
@@ -181,14 +218,14 @@ fn parts(
             complete = false;
             continue;
         };
-        if let Some(all) = &item.nodes {
-            complete &= inside(nodes, all, &item.arg, cx);
+        if let Some(all) = nodes_of(item) {
+            complete &= inside(nodes, &all, &item.arg, cx);
         }
         lists.push((ClusterName::to_string(&owner), nodes));
         parts.insert(owner, nodes.value.clone());
     }
     let before = cx.diagnostics.len();
-    report_clashes("the part of cluster", &lists, cx);
+    report_clashes(&rules::OWNERSHIP_TWO_SCHEDULERS, "the part of cluster", &lists, cx);
     (complete && cx.diagnostics.len() == before).then_some(parts)
 }
 
@@ -249,7 +286,7 @@ fn exceptions(
                         "GPU {} is out of range: a node has {gpus_per_node} GPUs, 0 to {last}",
                         slot.value.0
                     );
-                    let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title);
+                    let finding = Diagnostic::new(&rules::CATALOG_EXCEEDS_SYSTEM, title);
                     let finding = finding.at(slot.span, "beyond the last GPU");
                     cx.report(finding.help(format!("numbers go from 0 to {last}")));
                     cx.poison(&exception.path);
@@ -269,6 +306,7 @@ fn exceptions(
 fn lower_sharing(
     item: &kinds::Sharing,
     board: Board<'_>,
+    names: &Names,
     catalog: &Catalog,
     cx: &mut Cx,
 ) -> Option<(Sharing, Vec<Placed>)> {
@@ -292,10 +330,15 @@ fn lower_sharing(
                 }
                 return None;
             };
-            let replicas = replicas.value.0;
+            let team = match &item.team {
+                Some(team) => Some(names.teams.resolve::<TeamName>(team, cx)?),
+                None => None,
+            };
+            let rename = item.rename.as_ref().is_none_or(|rename| rename.value);
+            let shared = Shared { replicas: replicas.value.0, rename, team };
             let sharing = match mode.value {
-                SharingMode::Mps => Sharing::Mps { replicas },
-                _ => Sharing::TimeSlicing { replicas },
+                SharingMode::Mps => Sharing::Mps(shared),
+                _ => Sharing::TimeSlicing(shared),
             };
             Some((sharing, Vec::new()))
         }
@@ -310,7 +353,10 @@ fn misplaced(item: &kinds::Sharing, mode: &At<SharingMode>, cx: &mut Cx) {
     let gpus = item.gpus.first().filter(|_| !mig).map(|g| ("gpus", g.span, "`mig`"));
     let replicas = item.replicas.as_ref().filter(|_| !replicated);
     let replicas = replicas.map(|r| ("replicas", r.span, "`mps` and `time-slicing`"));
-    for (word, span, belongs) in [strategy, gpus, replicas].into_iter().flatten() {
+    let shares = "`mps` and `time-slicing`";
+    let rename = item.rename.as_ref().filter(|_| !replicated).map(|r| ("rename", r.span, shares));
+    let team = item.team.as_ref().filter(|_| !replicated).map(|t| ("team", t.span, shares));
+    for (word, span, belongs) in [strategy, gpus, replicas, rename, team].into_iter().flatten() {
         let rule = match word {
             "gpus" => &rules::SPEC_UNKNOWN_NODE,
             _ => &rules::SPEC_UNKNOWN_PROPERTY,

@@ -1,26 +1,52 @@
-//! Systems: the catalog's, and the fleet's own on top of them.
+//! Hardware: the catalog's systems and GPUs, and the fleet's own on top of them.
 
-use fleetc_schema::catalog::{Catalog, Cpu, Fact, System};
+use fleetc_schema::catalog::{Catalog, Cpu, Fact, Gpu, System};
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::name::SystemName;
+use fleetc_schema::name::{GpuName, SystemName};
+use fleetc_schema::units::Mib;
 use indexmap::IndexMap;
 
 use crate::language::{At, Cx, Reference, did_you_mean, kinds, listing};
 
-/// The systems that a fleet can use.
+/// A node's hardware, as far as the fleet needs it.
+#[derive(Debug, Clone)]
+pub struct Hardware {
+    /// Its key.
+    pub key: SystemName,
+    /// Its GPUs; none on a node without.
+    pub gpu: Option<Gpu>,
+    /// How many.
+    pub gpus: u8,
+    /// Its processors, if they are known.
+    pub cpu: Option<Cpu>,
+    /// Its memory, if it is known.
+    pub memory: Option<Mib>,
+}
+
+/// The hardware that a fleet can use.
 #[derive(Debug)]
 pub struct Systems<'a> {
     catalog: &'a Catalog,
-    /// The fleet's own; none for one that could not be lowered.
-    own: IndexMap<String, Option<System>>,
+    /// The fleet's own GPUs; none for one that could not be lowered.
+    gpus: IndexMap<String, Option<Gpu>>,
+    /// The fleet's own systems.
+    own: IndexMap<String, Option<Hardware>>,
 }
 
-/// Lowers the fleet's own systems.
+/// Lowers the fleet's own GPUs and systems.
 pub fn lower<'a>(spec: &kinds::Spec, catalog: &'a Catalog, cx: &mut Cx) -> Systems<'a> {
-    let mut systems = Systems { catalog, own: IndexMap::new() };
+    let mut systems = Systems { catalog, gpus: IndexMap::new(), own: IndexMap::new() };
+    for item in &spec.gpus {
+        let Some(name) = &item.arg else { continue };
+        let gpu = lower_gpu(item, &name.value, &systems, cx);
+        if gpu.is_none() {
+            cx.poison(&item.path);
+        }
+        systems.gpus.insert(name.value.to_string(), gpu);
+    }
     for item in &spec.systems {
         let Some(name) = &item.arg else { continue };
-        let system = lower_one(item, &name.value, &systems, cx);
+        let system = lower_system(item, &name.value, &systems, cx);
         if system.is_none() {
             cx.poison(&item.path);
         }
@@ -29,50 +55,81 @@ pub fn lower<'a>(spec: &kinds::Spec, catalog: &'a Catalog, cx: &mut Cx) -> Syste
     systems
 }
 
-fn lower_one(
+fn lower_gpu(item: &kinds::Gpu, name: &GpuName, systems: &Systems<'_>, cx: &mut Cx) -> Option<Gpu> {
+    let base = systems.gpu(item.extends.as_ref()?, cx)?;
+    let mut gpu = Gpu { key: name.clone(), ..base };
+    if let Some(nvml_name) = &item.nvml_name {
+        gpu.nvml_name = Some(nvml_name.value.clone());
+        // The label follows from the name; what another product is labelled does not hold.
+        gpu.gfd_product = None;
+        gpu.also_seen.clear();
+    }
+    if let Some(memory) = &item.memory {
+        gpu.nvml_total_mib = Fact::stated(memory.value.0 >> 20);
+        // Profiles are named and sized by the memory: the base's table does not hold.
+        gpu.mig.table = None;
+    }
+    if let Some(ids) = &item.device_ids {
+        gpu.pci_device_ids = Fact::stated(ids.iter().map(|id| id.value.clone()).collect());
+    }
+    if let Some(gres_type) = &item.gres_type {
+        gpu.gres_type = gres_type.value.clone();
+    }
+    Some(gpu)
+}
+
+fn lower_system(
     item: &kinds::System,
     name: &SystemName,
     systems: &Systems<'_>,
     cx: &mut Cx,
-) -> Option<System> {
-    let base = systems.resolve(item.extends.as_ref()?, cx)?;
-    let mut system = System { key: name.clone(), ..base };
+) -> Option<Hardware> {
+    let mut hardware = match &item.extends {
+        Some(base) => Hardware { key: name.clone(), ..systems.resolve(base, cx)? },
+        None => Hardware { key: name.clone(), gpu: None, gpus: 0, cpu: None, memory: None },
+    };
+    if let Some(gpus) = &item.gpus {
+        hardware.gpu = Some(systems.gpu(gpus.arg.as_ref()?, cx)?);
+        hardware.gpus = u8::try_from(gpus.count.as_ref()?.value.0).ok()?;
+    }
     if let Some(cpu) = &item.cpu {
-        let (Some(sockets), Some(cores), Some(threads)) = (&cpu.sockets, &cpu.cores, &cpu.threads)
-        else {
-            return None;
-        };
-        let (s, c, t) = (sockets.value.0, cores.value.0, threads.value.0);
-        for (count, of, what) in [(c, s, cores.span), (t, c, threads.span)] {
-            if !count.is_multiple_of(of) {
-                let title = format!("`{count}` is not a multiple of {of}");
-                let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
-                    .at(what, "sockets have equal cores, and cores equal threads");
-                cx.report(finding.help("count the cores and threads of all sockets together"));
-                return None;
-            }
-        }
-        let number = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
-        system.cpu =
-            Some(Cpu { model: None, sockets: number(s), cores: number(c), threads: number(t) });
+        hardware.cpu = Some(lower_cpu(cpu, cx)?);
     }
     if let Some(memory) = &item.memory {
-        system.memory_gib =
-            u32::try_from(memory.value.0 >> 30).map_or_else(|_| Fact::default(), Fact::stated);
+        hardware.memory = Some(Mib(memory.value.0 >> 20));
     }
-    Some(system)
+    Some(hardware)
+}
+
+fn lower_cpu(cpu: &kinds::Cpu, cx: &mut Cx) -> Option<Cpu> {
+    let (Some(sockets), Some(cores), Some(threads)) = (&cpu.sockets, &cpu.cores, &cpu.threads)
+    else {
+        return None;
+    };
+    let (s, c, t) = (sockets.value.0, cores.value.0, threads.value.0);
+    for (count, of, what) in [(c, s, cores.span), (t, c, threads.span)] {
+        if !count.is_multiple_of(of) {
+            let title = format!("`{count}` is not a multiple of {of}");
+            let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
+                .at(what, "sockets have equal cores, and cores equal threads");
+            cx.report(finding.help("count the cores and threads of all sockets together"));
+            return None;
+        }
+    }
+    let number = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
+    Some(Cpu { model: None, sockets: number(s), cores: number(c), threads: number(t) })
 }
 
 impl Systems<'_> {
-    /// The system behind a reference. None if there is none (reported), or if its own definition
+    /// The hardware behind a reference. None if there is none (reported), or if its own definition
     /// could not be lowered (reported there).
-    pub fn resolve(&self, reference: &At<Reference>, cx: &mut Cx) -> Option<System> {
+    pub fn resolve(&self, reference: &At<Reference>, cx: &mut Cx) -> Option<Hardware> {
         let Reference(text) = &reference.value;
         if let Some(own) = self.own.get(text) {
             return own.clone();
         }
         if let Some(system) = self.catalog.system(text) {
-            return Some(system);
+            return Some(self.of_catalog(system));
         }
         let known = || {
             let own = self.own.keys().map(String::as_str);
@@ -92,6 +149,70 @@ impl Systems<'_> {
                 "known systems are {}; a fleet can define one: `system \"{text}\" extends=\"…\"`",
                 listing(known())
             )),
+        });
+        cx.poison(&reference.path);
+        None
+    }
+
+    fn of_catalog(&self, system: System) -> Hardware {
+        // A fleet's own GPU of this key stands for the catalog's.
+        let own = self.gpus.get(system.gpu.as_str()).cloned().flatten();
+        Hardware {
+            gpu: own.or_else(|| self.catalog.gpu(system.gpu.as_str()).cloned()),
+            gpus: system.gpus_per_node,
+            cpu: system.cpu,
+            memory: system.memory_gib.value.map(|gib| Mib(u64::from(gib) * 1024)),
+            key: system.key,
+        }
+    }
+
+    /// The rack product behind a reference; none if there is none (reported).
+    pub fn rack(&self, reference: &At<Reference>, cx: &mut Cx) -> Option<SystemName> {
+        let Reference(text) = &reference.value;
+        if let Some(rack) = self.catalog.rack(text) {
+            return Some(rack.key.clone());
+        }
+        let title = format!("no rack product is called `{text}`");
+        let finding = Diagnostic::new(&rules::CATALOG_UNKNOWN_SYSTEM, title)
+            .at(reference.span, "not in the catalog");
+        let known = || self.catalog.racks.keys().map(SystemName::as_str);
+        cx.report(match did_you_mean(text, known()) {
+            Some(near) => finding.help(format!("did you mean `{near}`?")),
+            None => finding.help(format!("rack products are {}", listing(known()))),
+        });
+        cx.poison(&reference.path);
+        None
+    }
+
+    /// The GPU product behind a reference; none if there is none (reported).
+    fn gpu(&self, reference: &At<Reference>, cx: &mut Cx) -> Option<Gpu> {
+        let Reference(text) = &reference.value;
+        if let Some(own) = self.gpus.get(text) {
+            return own.clone();
+        }
+        if let Some(gpu) = self.catalog.gpu(text) {
+            return Some(gpu.clone());
+        }
+        let known = || {
+            let own = self.gpus.keys().map(String::as_str);
+            own.chain(self.catalog.gpus.keys().map(GpuName::as_str))
+        };
+        // `A100` is a product line: its products begin with it.
+        let line = text.to_ascii_lowercase();
+        let begins =
+            |key: &&str| key.strip_prefix(line.as_str()).is_some_and(|rest| rest.starts_with('-'));
+        let products: Vec<&str> = known().filter(begins).collect();
+        let (title, label) = match products.is_empty() {
+            false => (format!("`{text}` is a product line"), "which product?"),
+            true => {
+                (format!("no GPU is called `{text}`"), "neither in the catalog nor in the fleet")
+            }
+        };
+        let finding = Diagnostic::new(&rules::CATALOG_UNKNOWN_GPU, title).at(reference.span, label);
+        cx.report(match (products.is_empty(), did_you_mean(text, known())) {
+            (false, _) => finding.help(format!("its products are {}", listing(products))),
+            (true, Some(near)) => finding.help(format!("did you mean `{near}`?")),
+            (true, None) => finding.help("`fleetc catalog` lists the products"),
         });
         cx.poison(&reference.path);
         None

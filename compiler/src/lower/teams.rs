@@ -1,7 +1,10 @@
 //! Teams with their quotas, and workloads: both name a pool, a part of it and what it hands out.
 
 use fleetc_schema::diag::{Diagnostic, Span, rules};
-use fleetc_schema::intent::{Intent, Parallel, Quota, Replicas, Resource, Team, Workload};
+use fleetc_schema::intent::{
+    Checkpoint, Contact, Gang, HostDemand, Intent, Model, Parallel, Quota, Replicas, Resource, Slo,
+    Team, Workload,
+};
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{ClusterName, NamespaceName, PoolName, TeamName, WorkloadName};
 use indexmap::IndexMap;
@@ -17,8 +20,21 @@ pub fn lower(
     cx: &mut Cx,
 ) -> IndexMap<TeamName, Team> {
     let mut teams = IndexMap::new();
-    for item in &spec.teams {
+    let mut seen = IndexMap::new();
+    // Depth first, so that a parent stands before its children.
+    let mut open: Vec<(Option<TeamName>, &kinds::Team)> =
+        spec.teams.iter().rev().map(|team| (None, team)).collect();
+    while let Some((parent, item)) = open.pop() {
         let Some(name) = &item.arg else { continue };
+        if let Some(first) = seen.insert(name.value.clone(), item.span) {
+            let title = format!("team `{}` is defined twice", name.value);
+            let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+                .at(item.span, "defined again here")
+                .at(first, "first defined here");
+            cx.report(finding.help("rename one of the two: a team's name is its own in the fleet"));
+            continue;
+        }
+        open.extend(item.teams.iter().rev().map(|child| (Some(name.value.clone()), child)));
         let mut quotas = Vec::new();
         for quota in &item.quotas {
             match lower_quota(quota, names, intent, cx) {
@@ -28,9 +44,21 @@ pub fn lower(
         }
         let own = || NamespaceName::new(name.value.as_str()).ok();
         let namespace = item.namespace.as_ref().map(|n| n.value.clone()).or_else(own);
-        if let Some(namespace) = namespace {
-            teams.insert(name.value.clone(), Team { namespace, quotas });
-        }
+        let Some(namespace) = namespace else { continue };
+        let account = item.account.as_ref().map(|account| account.value.clone());
+        let contact = item.contact.as_ref().map(|contact| Contact {
+            slack: contact.slack.as_ref().map(|slack| slack.value.clone()),
+            email: contact.email.as_ref().map(|email| email.value.clone()),
+        });
+        let team = Team {
+            parent,
+            namespace,
+            account: account.unwrap_or_else(|| name.value.to_string()),
+            contact,
+            weight: item.weight.as_ref().map(|weight| weight.value.0),
+            quotas,
+        };
+        teams.insert(name.value.clone(), team);
     }
     teams
 }
@@ -213,12 +241,30 @@ fn lower_workload(
             pipeline: degree(&parallel.pipeline),
             context: degree(&parallel.context),
             data: degree(&parallel.data),
+            expert: degree(&parallel.expert),
         }
     });
+    let tier = match &item.tier {
+        Some(tier) => Some(names.tiers.resolve(tier, cx)?),
+        None => None,
+    };
+    let network = match &item.network {
+        Some(network) => Some(names.fabrics.resolve(network, cx)?),
+        None => None,
+    };
+    let model = match &item.model {
+        Some(model) => Some(lower_model(model)?),
+        None => None,
+    };
+    let checkpoint = match &item.checkpoint {
+        Some(checkpoint) => Some(lower_checkpoint(checkpoint)?),
+        None => None,
+    };
     let workload = Workload {
         team: team?,
         pool,
         cluster,
+        tier,
         kind: item.kind_.as_ref()?.value,
         slice,
         gpus: match gpus {
@@ -228,9 +274,48 @@ fn lower_workload(
         parallel,
         replicas: replicas?,
         memory: item.memory.as_ref().map(|memory| memory.value),
+        model,
+        host: item.host.as_ref().map(|host| HostDemand {
+            cpu: host.cpu.as_ref().map(|cpu| cpu.value.0),
+            memory: host.memory.as_ref().map(|memory| memory.value),
+            shm: host.shm.as_ref().map(|shm| shm.value),
+        }),
+        slo: item.slo.as_ref().map(|slo| Slo {
+            p99: slo.p99.as_ref().map(|p99| p99.value),
+            tokens_per_second: slo.tokens_per_second.as_ref().map(|tokens| tokens.value.0),
+        }),
+        gang: item.gang.as_ref().map(|gang| Gang {
+            contiguous: gang.contiguous.as_ref().is_some_and(|flag| flag.value),
+        }),
+        network,
+        checkpoint,
         isolation: item.isolation.as_ref().map(|isolation| isolation.value),
     };
     Some((item.arg.as_ref()?.value.clone(), workload))
+}
+
+fn lower_model(item: &kinds::Model) -> Option<Model> {
+    let number = |n: &Option<At<crate::language::Positive>>| n.as_ref().map(|n| n.value.0);
+    Some(Model {
+        params: item.params.as_ref()?.value,
+        dtype: item.dtype.as_ref()?.value,
+        cache_dtype: item.cache_dtype.as_ref().map(|dtype| dtype.value),
+        layers: number(&item.layers),
+        kv_heads: number(&item.kv_heads),
+        head_dim: number(&item.head_dim),
+        context: number(&item.context),
+        concurrency: number(&item.concurrency),
+    })
+}
+
+fn lower_checkpoint(item: &kinds::Checkpoint) -> Option<Checkpoint> {
+    Some(Checkpoint {
+        every: item.every.as_ref()?.value,
+        takes: item.takes.as_ref().map(|takes| takes.value),
+        sharded: item.sharded.as_ref().is_some_and(|flag| flag.value),
+        tested: item.tested.as_ref().map(|date| date.value),
+        on_notice: item.on_notice.as_ref().is_some_and(|flag| flag.value),
+    })
 }
 
 fn replicas(item: &kinds::Workload, cx: &mut Cx) -> Option<Replicas> {

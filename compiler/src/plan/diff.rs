@@ -7,12 +7,14 @@ use std::hash::Hash;
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{
-    Cluster, Exception, Exporter, Fleet, Intent, Kubernetes, MigLayout, Monitoring, NodePolicy,
-    Partition, Pool, Quota, Rack, Scheduler, Sharing, Slurm, Team, Workload,
+    Cluster, Exception, Exporter, Fleet, Intent, Kubernetes, MigLayout, Monitoring, Partition,
+    Pool, Quota, Scheduler, Shared, Sharing, Slurm, Team,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName, TeamName};
 use fleetc_schema::plan::{Change, ChangeKind, Presence};
 use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// Every change from `old` to `new`, in the order of the Intent.
 pub fn changes(old: &Intent, new: &Intent) -> Vec<Change> {
@@ -21,21 +23,27 @@ pub fn changes(old: &Intent, new: &Intent) -> Vec<Change> {
     let Intent {
         fleet,
         clusters,
+        sites,
+        fabrics,
         racks,
         pools,
         classes: _,
         policies,
+        tiers,
         teams,
         workloads,
         monitoring,
     } = new;
     found.fleet(&old.fleet, fleet);
     found.clusters(&old.clusters, clusters);
-    found.racks(&old.racks, racks);
+    found.uniform(&|| ChangeKind::Topology, "site", &old.sites, sites);
+    found.uniform(&|| ChangeKind::Topology, "fabric", &old.fabrics, fabrics);
+    found.uniform(&|| ChangeKind::Topology, "rack", &old.racks, racks);
     found.pools(&old.pools, pools);
-    found.policies(&old.policies, policies);
+    found.uniform(&|| ChangeKind::Policy, "node-policy", &old.policies, policies);
+    found.uniform(&|| ChangeKind::Tier, "tier", &old.tiers, tiers);
     found.teams(&old.teams, teams);
-    found.workloads(&old.workloads, workloads);
+    found.uniform(&|| ChangeKind::Workload, "workload", &old.workloads, workloads);
     found.monitoring(old.monitoring.as_ref(), monitoring.as_ref());
     found.0
 }
@@ -92,6 +100,25 @@ impl Found {
     ) {
         if old != new {
             self.0.push(Change { kind: kind(), path: path(), what: what.to_owned(), old, new });
+        }
+    }
+
+    /// Adds a change for each of several settings that differ; both sides are tuples of them.
+    fn settings(
+        &mut self,
+        kind: &dyn Fn() -> ChangeKind,
+        path: &ItemPath,
+        words: &[&str],
+        old: &impl Serialize,
+        new: &impl Serialize,
+    ) {
+        let list = |value: serde_json::Result<Value>| match value {
+            Ok(Value::Array(items)) => items,
+            _ => Vec::new(),
+        };
+        let (old, new) = (list(serde_json::to_value(old)), list(serde_json::to_value(new)));
+        for (word, (before, after)) in words.iter().zip(old.iter().zip(&new)) {
+            self.value(kind, || path.child(word), word, text(before), text(after));
         }
     }
 
@@ -164,7 +191,19 @@ impl Found {
     }
 
     fn slurm(&mut self, cluster: &ClusterName, path: &ItemPath, old: &Slurm, new: &Slurm) {
-        let Slurm { version, controllers, database, autodetect, driver, partitions } = new;
+        let Slurm {
+            version,
+            controllers,
+            database,
+            autodetect,
+            driver,
+            login,
+            preempt,
+            power_saving,
+            extra,
+            hosted_by,
+            partitions,
+        } = new;
         let c = || cluster.clone();
         let at = |key: &'static str| move || path.child(key);
         self.value(
@@ -196,6 +235,10 @@ impl Found {
             words(Some(autodetect)),
         );
         self.driver(cluster, path, &old.driver, driver);
+        let before = (&old.login, &old.preempt, &old.power_saving, &old.extra, &old.hosted_by);
+        let after = (login, preempt, power_saving, extra, hosted_by);
+        let words = ["login", "preempt", "power-saving", "extra", "hosted-by"];
+        self.settings(&|| ChangeKind::SlurmSettings(c()), path, &words, &before, &after);
         for (name, side) in sides(&old.partitions, partitions) {
             let path = path.keyed("partition", [name]);
             match side {
@@ -225,7 +268,7 @@ impl Found {
         old: &Partition,
         new: &Partition,
     ) {
-        let Partition { pools, max_time, default_time, default } = new;
+        let Partition { pools, max_time, default_time, default, tiers } = new;
         let settings = || ChangeKind::PartitionSettings(cluster.clone(), name.clone());
         self.value(
             || ChangeKind::PartitionPools(cluster.clone(), name.clone()),
@@ -247,6 +290,13 @@ impl Found {
             "DefaultTime",
             words(old.default_time.as_ref()),
             words(default_time.as_ref()),
+        );
+        self.value(
+            settings,
+            || path.child("tiers"),
+            "tiers",
+            Some(joined(&old.tiers)),
+            Some(joined(tiers)),
         );
         self.value(
             settings,
@@ -281,7 +331,8 @@ impl Found {
         old: &Kubernetes,
         new: &Kubernetes,
     ) {
-        let Kubernetes { version, distribution, gpu_operator, driver, queue } = new;
+        let Kubernetes { version, distribution, gpu_operator, driver, dra_driver, queue, gitops } =
+            new;
         let c = || cluster.clone();
         let at = |key: &'static str| move || path.child(key);
         let operator = |operator: &fleetc_schema::intent::GpuOperator| {
@@ -310,33 +361,21 @@ impl Found {
             gpu_operator.as_ref().map(operator),
         );
         self.driver(cluster, path, &old.driver, driver);
+        self.value(|| ChangeKind::Queue(c()), at("queue"), "queue", json(&old.queue), json(queue));
         self.value(
-            || ChangeKind::Queue(c()),
-            at("queue"),
-            "queue",
-            words(Some(&old.queue)),
-            words(Some(queue)),
+            || ChangeKind::DraDriver(c()),
+            at("dra-driver"),
+            "DRA driver",
+            words(old.dra_driver.as_ref()),
+            words(dra_driver.as_ref()),
         );
-    }
-
-    fn racks(
-        &mut self,
-        old: &IndexMap<fleetc_schema::name::RackName, Rack>,
-        new: &IndexMap<fleetc_schema::name::RackName, Rack>,
-    ) {
-        for (name, side) in sides(old, new) {
-            let nodes = |rack: &Rack| {
-                let Rack { nodes } = rack;
-                nodes.to_string()
-            };
-            let (before, after) = match side {
-                Side::Added(after) => (None, Some(nodes(after))),
-                Side::Removed(before) => (Some(nodes(before)), None),
-                Side::Both(before, after) => (Some(nodes(before)), Some(nodes(after))),
-            };
-            let path = || ItemPath::item("rack", name).child("nodes");
-            self.value(|| ChangeKind::Rack, path, "nodes of the rack", before, after);
-        }
+        self.value(
+            || ChangeKind::GitOps(c()),
+            at("gitops"),
+            "what applies the output",
+            words(old.gitops.as_ref()),
+            words(gitops.as_ref()),
+        );
     }
 
     fn pools(&mut self, old: &IndexMap<PoolName, Pool>, new: &IndexMap<PoolName, Pool>) {
@@ -355,7 +394,21 @@ impl Found {
     }
 
     fn pool(&mut self, name: &PoolName, path: &ItemPath, old: &Pool, new: &Pool) {
-        let Pool { system, nodes, parts, sharing, exceptions, max_unavailable } = new;
+        let Pool {
+            system,
+            nodes,
+            parts,
+            elastic,
+            devices,
+            sharing,
+            exceptions,
+            max_unavailable,
+            capacity,
+            features,
+            weight,
+            driver,
+            gpu_reset,
+        } = new;
         let p = || name.clone();
         self.value(
             || ChangeKind::System(p()),
@@ -369,7 +422,7 @@ impl Found {
                 pool.parts.iter().map(|(owner, nodes)| format!("{owner}: {nodes}")).collect();
             parts.join("; ")
         };
-        let moved = old.nodes != *nodes || old.parts != *parts;
+        let moved = old.nodes != *nodes || old.parts != *parts || old.elastic != *elastic;
         if moved {
             self.0.push(Change {
                 kind: ChangeKind::Nodes(p()),
@@ -388,6 +441,24 @@ impl Found {
             words(old.max_unavailable.as_ref()),
             words(max_unavailable.as_ref()),
         );
+        self.value(
+            || ChangeKind::Devices(p()),
+            || path.child("devices"),
+            "who advertises the GPUs",
+            words(Some(&old.devices)),
+            words(Some(devices)),
+        );
+        self.value(
+            || ChangeKind::PoolDriver(p()),
+            || path.child("driver"),
+            "NVIDIA driver",
+            words(old.driver.as_ref()),
+            words(driver.as_ref()),
+        );
+        let before = (&old.capacity, &old.features, &old.weight, &old.gpu_reset);
+        let after = (capacity, features, weight, gpu_reset);
+        let words = ["capacity", "features", "weight", "gpu-reset"];
+        self.settings(&|| ChangeKind::PoolSettings(p()), path, &words, &before, &after);
     }
 
     fn sharing(&mut self, name: &PoolName, path: &ItemPath, old: &Sharing, new: &Sharing) {
@@ -407,24 +478,33 @@ impl Found {
                 );
                 self.layouts(name, path, old_layouts, layouts);
             }
-            (Sharing::Mps { replicas: before }, Sharing::Mps { replicas: after })
-            | (
-                Sharing::TimeSlicing { replicas: before },
-                Sharing::TimeSlicing { replicas: after },
-            ) => {
+            (Sharing::Mps(before), Sharing::Mps(after))
+            | (Sharing::TimeSlicing(before), Sharing::TimeSlicing(after)) => {
+                let Shared { replicas, rename, team } = after;
                 self.value(
                     || ChangeKind::Replicas(p()),
                     || path.child("replicas"),
                     "clients of a GPU",
-                    words(Some(before)),
-                    words(Some(after)),
+                    words(Some(&before.replicas)),
+                    words(Some(replicas)),
+                );
+                self.value(
+                    || ChangeKind::SharingName(p()),
+                    || path.child("rename"),
+                    "shares have a name of their own",
+                    yes_no(Some(before.rename)),
+                    yes_no(Some(*rename)),
+                );
+                self.value(
+                    || ChangeKind::PoolSettings(p()),
+                    || path.child("team"),
+                    "the one team of the pool",
+                    words(before.team.as_ref()),
+                    words(team.as_ref()),
                 );
             }
             (
-                Sharing::Whole
-                | Sharing::Mig { .. }
-                | Sharing::Mps { .. }
-                | Sharing::TimeSlicing { .. },
+                Sharing::Whole | Sharing::Mig { .. } | Sharing::Mps(_) | Sharing::TimeSlicing(_),
                 _,
             ) => self.value(
                 || ChangeKind::SharingMode(p()),
@@ -521,24 +601,6 @@ impl Found {
         );
     }
 
-    fn policies(
-        &mut self,
-        old: &IndexMap<fleetc_schema::name::PolicyName, NodePolicy>,
-        new: &IndexMap<fleetc_schema::name::PolicyName, NodePolicy>,
-    ) {
-        for (name, side) in sides(old, new) {
-            let path = || ItemPath::item("node-policy", name);
-            let (before, after) = match side {
-                Side::Added(after) => (None, Some(policy_words(after))),
-                Side::Removed(before) => (Some(policy_words(before)), None),
-                Side::Both(before, after) => {
-                    (Some(policy_words(before)), Some(policy_words(after)))
-                }
-            };
-            self.value(|| ChangeKind::Policy, path, "node policy", before, after);
-        }
-    }
-
     fn teams(&mut self, old: &IndexMap<TeamName, Team>, new: &IndexMap<TeamName, Team>) {
         for (name, side) in sides(old, new) {
             let path = ItemPath::item("team", name);
@@ -556,13 +618,18 @@ impl Found {
                     (&team.quotas, &[])
                 }
                 Side::Both(before, after) => {
-                    let Team { namespace, quotas } = after;
+                    let Team { parent, namespace, account, contact, weight, quotas } = after;
+                    let team = || ChangeKind::TeamSettings(name.clone());
+                    let settings = (parent, account, contact, weight);
+                    let old = (&before.parent, &before.account, &before.contact, &before.weight);
+                    let words = ["parent", "account", "contact", "weight"];
+                    self.settings(&team, &path, &words, &old, &settings);
                     self.value(
                         || ChangeKind::Namespace(name.clone()),
                         || path.child("namespace"),
                         "namespace",
-                        words(Some(&before.namespace)),
-                        words(Some(namespace)),
+                        Some(before.namespace.to_string()),
+                        Some(namespace.to_string()),
                     );
                     (&before.quotas, quotas)
                 }
@@ -593,64 +660,83 @@ impl Found {
         }
     }
 
-    fn workloads(
+    fn monitoring(&mut self, old: Option<&Monitoring>, new: Option<&Monitoring>) {
+        let exporter = |monitoring: &Monitoring| {
+            let Exporter { kind, version } = &monitoring.exporter;
+            format!("{kind} {version}")
+        };
+        let path = || ItemPath::default().child("monitoring");
+        let item = || path().child("exporter");
+        self.value(|| ChangeKind::Exporter, item, "exporter", old.map(exporter), new.map(exporter));
+        let (Some(old), Some(new)) = (old, new) else { return };
+        let Monitoring { exporter: _, slack_url_file, receivers, routes, alerts } = new;
+        let before = (&old.slack_url_file, &old.receivers, &old.routes, &old.alerts);
+        let after = (slack_url_file, receivers, routes, alerts);
+        self.value(|| ChangeKind::Alerting, path, "alerting", json(&before), json(&after));
+    }
+
+    /// Items all of whose fields are one kind of change: each field by its name. They are compared
+    /// as they are written into `fleet.json`, so a new field is compared too.
+    fn uniform<K: Hash + Eq + Display, T: Serialize>(
         &mut self,
-        old: &IndexMap<fleetc_schema::name::WorkloadName, Workload>,
-        new: &IndexMap<fleetc_schema::name::WorkloadName, Workload>,
+        kind: &dyn Fn() -> ChangeKind,
+        word: &str,
+        old: &IndexMap<K, T>,
+        new: &IndexMap<K, T>,
     ) {
         for (name, side) in sides(old, new) {
-            let path = || ItemPath::item("workload", name);
-            let (before, after) = match side {
-                Side::Added(after) => (None, Some(workload_words(after))),
-                Side::Removed(before) => (Some(workload_words(before)), None),
-                Side::Both(before, after) => {
-                    (Some(workload_words(before)), Some(workload_words(after)))
+            let path = ItemPath::item(word, name);
+            match side {
+                Side::Added(_) => {
+                    self.presence(kind(), path, word.to_owned(), Presence::Added);
                 }
-            };
-            self.value(|| ChangeKind::Workload, path, "workload", before, after);
+                Side::Removed(_) => {
+                    self.presence(kind(), path, word.to_owned(), Presence::Removed);
+                }
+                Side::Both(before, after) => self.fields(kind, &path, before, after),
+            }
         }
     }
 
-    fn monitoring(&mut self, old: Option<&Monitoring>, new: Option<&Monitoring>) {
-        let exporter = |monitoring: &Monitoring| {
-            let Monitoring { exporter: Exporter { kind, version } } = monitoring;
-            format!("{kind} {version}")
+    /// The fields of an item that differ.
+    fn fields(
+        &mut self,
+        kind: &dyn Fn() -> ChangeKind,
+        path: &ItemPath,
+        old: &impl Serialize,
+        new: &impl Serialize,
+    ) {
+        let map = |value: serde_json::Result<Value>| match value {
+            Ok(Value::Object(map)) => map,
+            _ => Map::new(),
         };
-        let path = || ItemPath::default().child("monitoring").child("exporter");
-        self.value(|| ChangeKind::Exporter, path, "exporter", old.map(exporter), new.map(exporter));
+        let (old, new) = (map(serde_json::to_value(old)), map(serde_json::to_value(new)));
+        for (key, after) in &new {
+            let word = key.replace('_', "-");
+            self.value(kind, || path.child(&word), &word, old.get(key).and_then(text), text(after));
+        }
     }
 }
 
-fn policy_words(policy: &NodePolicy) -> String {
-    let NodePolicy { pools, driver, ecc, persistence, power_limit, pcie_gen, pcie_width, nvlinks } =
-        policy;
-    let parts = [
-        (!pools.is_empty()).then(|| format!("pools {}", joined(pools))),
-        driver.as_ref().map(|driver| format!("driver {driver}")),
-        yes_no(*ecc).map(|ecc| format!("ecc {ecc}")),
-        yes_no(*persistence).map(|persistence| format!("persistence {persistence}")),
-        power_limit.map(|limit| format!("power limit {limit}")),
-        pcie_gen.map(|generation| format!("PCIe gen {generation}")),
-        pcie_width.map(|width| format!("PCIe x{width}")),
-        nvlinks.map(|links| format!("{links} NVLinks")),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+/// A value of `fleet.json` in a line; none for null.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().filter_map(text).collect();
+            Some(if items.is_empty() { "none".to_owned() } else { items.join(", ") })
+        }
+        Value::Object(map) => {
+            let fields = map.iter().filter_map(|(key, value)| Some((key, text(value)?)));
+            let fields: Vec<String> =
+                fields.map(|(key, value)| format!("{}={value}", key.replace('_', "-"))).collect();
+            Some(fields.join(" "))
+        }
+        other => Some(other.to_string()),
+    }
 }
 
-fn workload_words(workload: &Workload) -> String {
-    let Workload { team, pool, cluster, kind, slice, gpus, parallel, replicas, memory, isolation } =
-        workload;
-    let parts = [
-        Some(format!("{kind} of {team} in {pool} ({cluster})")),
-        slice.as_ref().map(|slice| format!("slice {slice}")),
-        Some(format!("{gpus} GPUs")),
-        parallel.map(|p| format!("{} × {} × {} × {}", p.tensor, p.pipeline, p.context, p.data)),
-        Some(match replicas.min == replicas.max {
-            true => format!("{} replicas", replicas.min),
-            false => format!("{} to {} replicas", replicas.min, replicas.max),
-        }),
-        memory.map(|memory| memory.to_string()),
-        isolation.map(|isolation| isolation.to_string()),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn json(value: &impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok().and_then(|value| text(&value))
 }

@@ -1,8 +1,11 @@
 //! Renderers: diagnostics as text for people and as JSON, SARIF and annotations for tools; plans as
 //! text and JSON.
 
+pub mod explain;
 pub mod github;
+pub mod hardware;
 pub mod json;
+pub mod mig;
 pub mod plan;
 pub mod sarif;
 pub mod summary;

@@ -275,6 +275,16 @@ impl Nodes<'_> {
                 for (name, body) in entries {
                     let arg = Value { scalar: Scalar::String(name.text), span: name.span };
                     let word = Word { text: key.text.clone(), span: name.span };
+                    if matches!(kind.arg, Arg::NameAndValues(_)) {
+                        let values = match body {
+                            Yaml::List(items, _) => items,
+                            other => vec![other],
+                        };
+                        let args = std::iter::once(arg);
+                        let args = args.chain(values.into_iter().map(Yaml::into_value)).collect();
+                        children.push(leaf(word, args));
+                        continue;
+                    }
                     children.push(self.item(word, vec![arg], body, kind));
                 }
             }

@@ -109,6 +109,24 @@ impl Catalog {
         })
     }
 
+    /// The row of this key as it stands in the catalog's files, with what it is: `gpu`, `mig-table`,
+    /// `system`, `rack` or `shape`. For display: parses the files anew.
+    pub fn raw(&self, key: &str) -> Option<(&'static str, serde_json::Value)> {
+        let lower = key.to_ascii_lowercase();
+        let kinds = [
+            ("gpu", files::GPUS),
+            ("mig-table", files::MIG_TABLES),
+            ("system", files::SYSTEMS),
+            ("rack", files::RACKS),
+            ("shape", files::CLOUDS),
+        ];
+        kinds.into_iter().find_map(|(kind, files)| {
+            let rows: Vec<serde_json::Value> = files::rows(files).ok()?;
+            let row = rows.into_iter().find(|row| row.get("key").is_some_and(|k| *k == lower))?;
+            Some((kind, row))
+        })
+    }
+
     /// The GPU of this key.
     pub fn gpu(&self, key: &str) -> Option<&Gpu> {
         self.gpus.get(key)

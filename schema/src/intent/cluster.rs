@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words;
 use crate::Hostlist;
-use crate::name::{ClusterName, NamespaceName, PartitionName, PoolName};
+use crate::name::{ClusterName, NamespaceName, PartitionName, PoolName, TierName};
 use crate::units::Seconds;
 use crate::version::{KubernetesRelease, SlurmRelease, Version};
 
@@ -46,6 +46,16 @@ pub struct Slurm {
     pub autodetect: AutoDetect,
     /// The NVIDIA driver of the nodes.
     pub driver: Driver,
+    /// Hosts where people log in.
+    pub login: Hostlist,
+    /// Whether and how running jobs make room for others.
+    pub preempt: Option<Preempt>,
+    /// How elastic nodes come and go.
+    pub power_saving: Option<PowerSaving>,
+    /// Lines that the site adds, by file.
+    pub extra: IndexMap<String, Vec<String>>,
+    /// The Kubernetes cluster that its daemons run in, if the nodes are in both on purpose.
+    pub hosted_by: Option<ClusterName>,
     /// Partitions.
     pub partitions: IndexMap<PartitionName, Partition>,
 }
@@ -55,7 +65,55 @@ words! {
     AutoDetect {
         /// slurmd reads the GPUs through NVML.
         Nvml = "nvml",
+        /// slurmd reads the GPUs without NVML: no MIG. From 24.11.
+        Nvidia = "nvidia",
+        /// slurmd reads what gres.conf says.
+        Off = "off",
     }
+}
+
+/// How running jobs make room for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Preempt {
+    /// `PreemptType`.
+    pub by: PreemptBy,
+    /// `PreemptMode`.
+    pub mode: PreemptMode,
+}
+
+words! {
+    /// `PreemptType`: what decides which job gives way.
+    PreemptBy {
+        /// The QOS of the jobs (`preempt/qos`).
+        Qos = "qos",
+        /// The partition's PriorityTier (`preempt/partition_prio`).
+        Partition = "partition",
+    }
+}
+
+words! {
+    /// `PreemptMode`: what happens to it.
+    PreemptMode {
+        /// It goes back into the queue.
+        Requeue = "requeue",
+        /// It ends.
+        Cancel = "cancel",
+    }
+}
+
+/// How elastic nodes come and go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PowerSaving {
+    /// `ResumeProgram`.
+    pub resume: String,
+    /// `SuspendProgram`.
+    pub suspend: String,
+    /// `SuspendTime`.
+    pub idle: Seconds,
 }
 
 /// The NVIDIA driver of a cluster's nodes.
@@ -92,6 +150,8 @@ pub struct Partition {
     pub default_time: Option<Seconds>,
     /// `Default=YES`.
     pub default: bool,
+    /// Tiers whose jobs it takes; none: all.
+    pub tiers: Vec<TierName>,
 }
 
 /// A Kubernetes cluster.
@@ -107,8 +167,12 @@ pub struct Kubernetes {
     pub gpu_operator: Option<GpuOperator>,
     /// The NVIDIA driver of the nodes.
     pub driver: Driver,
+    /// The NVIDIA driver of Dynamic Resource Allocation, if it is installed.
+    pub dra_driver: Option<Version>,
     /// What queues jobs.
     pub queue: Queue,
+    /// What applies the output.
+    pub gitops: Option<GitOps>,
 }
 
 words! {
@@ -116,14 +180,51 @@ words! {
     Distribution {
         /// As the Kubernetes project ships it.
         Upstream = "upstream",
+        /// Amazon EKS.
+        Eks = "eks",
+        /// Google GKE.
+        Gke = "gke",
+        /// Azure AKS.
+        Aks = "aks",
+        /// Oracle OKE.
+        Oke = "oke",
+        /// Red Hat OpenShift.
+        Openshift = "openshift",
+    }
+}
+
+/// What queues jobs in a Kubernetes cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Which program.
+    pub kind: QueueKind,
+    /// Its version; none if nothing queues.
+    pub version: Option<Version>,
+}
+
+words! {
+    /// A program that queues jobs.
+    QueueKind {
+        /// Nothing: pods go straight to the scheduler.
+        None = "none",
+        /// Kueue.
+        Kueue = "kueue",
+        /// KAI Scheduler.
+        Kai = "kai",
+        /// Volcano.
+        Volcano = "volcano",
     }
 }
 
 words! {
-    /// What queues jobs in a Kubernetes cluster.
-    Queue {
-        /// Nothing: pods go straight to the scheduler.
-        None = "none",
+    /// What applies the output to a cluster.
+    GitOps {
+        /// Argo CD.
+        ArgoCd = "argocd",
+        /// Flux.
+        Flux = "flux",
     }
 }
 

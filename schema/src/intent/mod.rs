@@ -7,33 +7,47 @@
 mod class;
 mod cluster;
 mod documents;
+mod monitoring;
 mod policy;
 mod pool;
 mod team;
+mod tier;
+mod topology;
 
 pub use class::{
     Advertised, Class, ClassPaths, ExceptionSource, GpuInstance, GpuModel, GpuSlot, Gres, Host,
     HostCpu, MemoryRange, NodeClass,
 };
 pub use cluster::{
-    AutoDetect, Cluster, Distribution, Driver, DriverOwner, GpuOperator, Kubernetes, Partition,
-    Queue, Scheduler, Slurm,
+    AutoDetect, Cluster, Distribution, Driver, DriverOwner, GitOps, GpuOperator, Kubernetes,
+    Partition, PowerSaving, Preempt, PreemptBy, PreemptMode, Queue, QueueKind, Scheduler, Slurm,
 };
 pub use documents::{
     CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, IntentDocument, SourceLine,
 };
+pub use monitoring::{
+    AlertChange, AlertClass, Exporter, ExporterKind, Monitoring, Receiver, Route, RouteTarget,
+};
 pub use policy::NodePolicy;
-pub use pool::{Exception, GpuIndexes, MigLayout, MigStrategy, Pool, Rack, Sharing, Slice};
-pub use team::{Isolation, Parallel, Quota, Replicas, Resource, Team, Workload, WorkloadKind};
+pub use pool::{
+    Capacity, CapacityModel, Devices, Exception, GpuIndexes, MigLayout, MigStrategy, Pool, Shared,
+    Sharing, Slice,
+};
+pub use team::{
+    Checkpoint, Contact, Dtype, Gang, HostDemand, Isolation, Model, Parallel, Quota, Replicas,
+    Resource, Slo, Team, Workload, WorkloadKind,
+};
+pub use tier::Tier;
+pub use topology::{Attachment, Fabric, FabricKind, Rack, Site, SwitchGroup};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{
-    ClassName, ClusterName, FleetName, PolicyName, PoolName, RackName, TeamName, WorkloadName,
+    ClassName, ClusterName, FabricName, FleetName, PolicyName, PoolName, RackName, SiteName,
+    TeamName, TierName, WorkloadName,
 };
 use crate::units::Date;
-use crate::version::Version;
 
 /// Implements a closed set of words: its text form, reader and serde.
 macro_rules! words {
@@ -78,6 +92,10 @@ pub struct Intent {
     pub fleet: Fleet,
     /// Clusters.
     pub clusters: IndexMap<ClusterName, Cluster>,
+    /// Sites.
+    pub sites: IndexMap<SiteName, Site>,
+    /// Network fabrics.
+    pub fabrics: IndexMap<FabricName, Fabric>,
     /// Racks.
     pub racks: IndexMap<RackName, Rack>,
     /// Pools.
@@ -86,7 +104,9 @@ pub struct Intent {
     pub classes: IndexMap<ClassName, Class>,
     /// Node policies.
     pub policies: IndexMap<PolicyName, NodePolicy>,
-    /// Teams.
+    /// Tiers.
+    pub tiers: IndexMap<TierName, Tier>,
+    /// Teams, a parent before its children.
     pub teams: IndexMap<TeamName, Team>,
     /// Workloads.
     pub workloads: IndexMap<WorkloadName, Workload>,
@@ -105,34 +125,6 @@ pub struct Fleet {
     pub as_of: Option<Date>,
     /// Prefix of our node labels, `fleetc.dev` unless the spec says otherwise.
     pub label_prefix: String,
-}
-
-/// Monitoring of the fleet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Monitoring {
-    /// What exports GPU metrics.
-    pub exporter: Exporter,
-}
-
-/// The exporter of GPU metrics.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Exporter {
-    /// Which program.
-    pub kind: ExporterKind,
-    /// Its version, which decides how metrics are called.
-    pub version: Version,
-}
-
-words! {
-    /// A program that exports GPU metrics.
-    ExporterKind {
-        /// NVIDIA/dcgm-exporter.
-        DcgmExporter = "dcgm-exporter",
-    }
 }
 
 impl Intent {

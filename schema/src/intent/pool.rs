@@ -1,4 +1,4 @@
-//! Racks and pools: where nodes stand, and nodes that are alike.
+//! Pools: nodes that are alike.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,17 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::words;
 use crate::mig::MigProfile;
-use crate::name::{ClusterName, SystemName};
+use crate::name::{ClusterName, SystemName, TeamName};
+use crate::units::GpuHourPrice;
+use crate::version::Version;
 use crate::{Hostlist, ItemPath, serde_as_text};
-
-/// A rack.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Rack {
-    /// Nodes that stand in it.
-    pub nodes: Hostlist,
-}
 
 /// Nodes that are alike: one hardware, one sharing policy, one owner each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,12 +24,69 @@ pub struct Pool {
     pub nodes: Hostlist,
     /// The nodes of each owner; more than one if the pool is split.
     pub parts: IndexMap<ClusterName, Hostlist>,
+    /// How many nodes there may be, if they come and go.
+    pub elastic: Option<u32>,
+    /// Who advertises the GPUs under Kubernetes.
+    pub devices: Devices,
     /// How a GPU is shared.
     pub sharing: Sharing,
     /// Nodes that differ.
     pub exceptions: Vec<Exception>,
     /// How many nodes may be out of service at once.
     pub max_unavailable: Option<u32>,
+    /// How the hardware is paid for.
+    pub capacity: Option<Capacity>,
+    /// `Features` of its Slurm nodes.
+    pub features: Vec<String>,
+    /// `Weight` of its Slurm nodes: the lowest goes first.
+    pub weight: Option<u32>,
+    /// The NVIDIA driver, if it is another than the cluster's.
+    pub driver: Option<Version>,
+    /// False where a GPU cannot be reset, as in a virtual machine with passthrough.
+    pub gpu_reset: bool,
+}
+
+words! {
+    /// Who advertises GPUs under Kubernetes.
+    Devices {
+        /// The NVIDIA device plugin.
+        DevicePlugin = "device-plugin",
+        /// The NVIDIA driver of Dynamic Resource Allocation.
+        Dra = "dra",
+    }
+}
+
+/// How the hardware of a pool is paid for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// The model.
+    pub model: CapacityModel,
+    /// Whose it is.
+    pub provider: Option<String>,
+    /// Where it is.
+    pub region: Option<String>,
+    /// What it costs.
+    pub price: Option<GpuHourPrice>,
+}
+
+words! {
+    /// A purchase model.
+    CapacityModel {
+        /// Bought.
+        Owned = "owned",
+        /// Paid for by term.
+        Committed = "committed",
+        /// Held by reservation.
+        Reserved = "reserved",
+        /// Held for a dated block.
+        CapacityBlock = "capacity-block",
+        /// Paid for by use.
+        OnDemand = "on-demand",
+        /// Paid for by use, may be taken away.
+        Spot = "spot",
+    }
 }
 
 /// How the GPUs of a pool are shared.
@@ -54,15 +104,21 @@ pub enum Sharing {
         layouts: Vec<MigLayout>,
     },
     /// Several processes share a GPU through MPS.
-    Mps {
-        /// Clients of a GPU.
-        replicas: u32,
-    },
+    Mps(Shared),
     /// Several processes take turns on a GPU.
-    TimeSlicing {
-        /// Clients of a GPU.
-        replicas: u32,
-    },
+    TimeSlicing(Shared),
+}
+
+/// How a GPU is shared by processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Shared {
+    /// Clients of a GPU.
+    pub replicas: u32,
+    /// True if a share is advertised under a name of its own (`nvidia.com/gpu.shared`).
+    pub rename: bool,
+    /// The one team that the clients are of, if only one may use the pool.
+    pub team: Option<TeamName>,
 }
 
 impl Sharing {
@@ -71,8 +127,8 @@ impl Sharing {
         match self {
             Self::Whole => "whole",
             Self::Mig { .. } => "mig",
-            Self::Mps { .. } => "mps",
-            Self::TimeSlicing { .. } => "time-slicing",
+            Self::Mps(_) => "mps",
+            Self::TimeSlicing(_) => "time-slicing",
         }
     }
 }
@@ -82,6 +138,8 @@ words! {
     MigStrategy {
         /// One resource for each profile.
         Mixed = "mixed",
+        /// Instances are advertised as GPUs; all of a node have one profile.
+        Single = "single",
     }
 }
 

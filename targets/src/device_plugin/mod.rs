@@ -6,7 +6,7 @@
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::Diagnostic;
-use fleetc_schema::intent::{Intent, Pool, Sharing};
+use fleetc_schema::intent::{Intent, Pool, Shared, Sharing};
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect};
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -131,6 +131,8 @@ impl Target for DevicePlugin {
     ) -> Effect {
         let (ChangeKind::SharingMode(pool)
         | ChangeKind::Replicas(pool)
+        | ChangeKind::SharingName(pool)
+        | ChangeKind::Devices(pool)
         | ChangeKind::MigStrategy(pool)) = &change.kind
         else {
             return other(change);
@@ -152,6 +154,8 @@ fn other(change: &Change) -> Effect {
         }
         ChangeKind::SharingMode(_)
         | ChangeKind::Replicas(_)
+        | ChangeKind::SharingName(_)
+        | ChangeKind::Devices(_)
         | ChangeKind::MigStrategy(_)
         | ChangeKind::MigLayout(_)
         | ChangeKind::FleetName
@@ -168,7 +172,15 @@ fn other(change: &Change) -> Effect {
         | ChangeKind::PartitionSettings(..)
         | ChangeKind::Distribution(_)
         | ChangeKind::Queue(_)
-        | ChangeKind::Rack
+        | ChangeKind::Topology
+        | ChangeKind::SlurmSettings(_)
+        | ChangeKind::DraDriver(_)
+        | ChangeKind::GitOps(_)
+        | ChangeKind::PoolDriver(_)
+        | ChangeKind::PoolSettings(_)
+        | ChangeKind::Tier
+        | ChangeKind::TeamSettings(_)
+        | ChangeKind::Alerting
         | ChangeKind::System(_)
         | ChangeKind::Nodes(_)
         | ChangeKind::Missing(_)
@@ -184,18 +196,18 @@ fn other(change: &Change) -> Effect {
 }
 
 fn config(pool: &Pool) -> Config {
-    let replicated = |replicas| Replicated {
+    let replicated = |shared: &Shared| Replicated {
         // Renamed, so that nobody takes a share for a GPU; a request of two would give no more.
-        rename_by_default: true,
+        rename_by_default: shared.rename,
         fail_requests_greater_than_one: true,
-        resources: vec![ReplicatedResource { name: "nvidia.com/gpu", replicas }],
+        resources: vec![ReplicatedResource { name: "nvidia.com/gpu", replicas: shared.replicas }],
     };
     let (mig_strategy, sharing) = match &pool.sharing {
         Sharing::Whole => ("none", None),
         Sharing::Mig { strategy, .. } => (strategy.as_str(), None),
-        Sharing::Mps { replicas } => ("none", Some(SharingConfig::Mps(replicated(*replicas)))),
-        Sharing::TimeSlicing { replicas } => {
-            ("none", Some(SharingConfig::TimeSlicing(replicated(*replicas))))
+        Sharing::Mps(shared) => ("none", Some(SharingConfig::Mps(replicated(shared)))),
+        Sharing::TimeSlicing(shared) => {
+            ("none", Some(SharingConfig::TimeSlicing(replicated(shared))))
         }
     };
     Config { version: "v1", flags: Flags { mig_strategy }, sharing }

@@ -5,6 +5,7 @@
 
 mod resource_quota;
 
+use fleetc_schema::Hostlist;
 use fleetc_schema::diag::Diagnostic;
 use fleetc_schema::intent::{DriverOwner, Intent};
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect, Presence};
@@ -58,7 +59,12 @@ impl Target for Quotas {
             ChangeKind::Cluster(cluster, Presence::Removed) if here(cluster.as_str()) => {
                 Effect::on(Disruption::Drain, sides.every_old_node(), "the cluster ends")
             }
-            ChangeKind::Driver(cluster) if here(cluster.as_str()) => driver(sides),
+            ChangeKind::Driver(cluster) if here(cluster.as_str()) => {
+                driver(sides.new, sides.every_old_node())
+            }
+            ChangeKind::PoolDriver(pool) => {
+                driver(sides.new, sides.differing(pool, |class| class.driver.clone()))
+            }
             ChangeKind::Nodes(pool) | ChangeKind::Pool(pool, _) => {
                 Effect::on(Disruption::Drain, sides.leaving(pool), "nodes leave Kubernetes")
             }
@@ -90,7 +96,16 @@ impl Target for Quotas {
             | ChangeKind::Distribution(_)
             | ChangeKind::GpuOperator(_)
             | ChangeKind::Queue(_)
-            | ChangeKind::Rack
+            | ChangeKind::Topology
+            | ChangeKind::SlurmSettings(_)
+            | ChangeKind::DraDriver(_)
+            | ChangeKind::GitOps(_)
+            | ChangeKind::SharingName(_)
+            | ChangeKind::Devices(_)
+            | ChangeKind::PoolSettings(_)
+            | ChangeKind::Tier
+            | ChangeKind::TeamSettings(_)
+            | ChangeKind::Alerting
             | ChangeKind::SharingMode(_)
             | ChangeKind::MigStrategy(_)
             | ChangeKind::MigLayout(_)
@@ -105,12 +120,11 @@ impl Target for Quotas {
     }
 }
 
-fn driver(sides: Sides<'_>) -> Effect {
-    let owner = match sides.new {
+fn driver(scope: Option<&Scope<'_>>, nodes: Hostlist) -> Effect {
+    let owner = match scope {
         Some(Scope::Kubernetes(_, _, kubernetes)) => Some(kubernetes.driver.owner),
         _ => None,
     };
-    let nodes = sides.every_old_node();
     match owner {
         Some(DriverOwner::Operator) => {
             Effect::on(Disruption::Drain, nodes, "the operator evicts GPU pods node by node")

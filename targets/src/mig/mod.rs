@@ -116,7 +116,17 @@ impl Target for MigParted {
             | ChangeKind::Distribution(_)
             | ChangeKind::GpuOperator(_)
             | ChangeKind::Queue(_)
-            | ChangeKind::Rack
+            | ChangeKind::Topology
+            | ChangeKind::SlurmSettings(_)
+            | ChangeKind::DraDriver(_)
+            | ChangeKind::GitOps(_)
+            | ChangeKind::SharingName(_)
+            | ChangeKind::Devices(_)
+            | ChangeKind::PoolDriver(_)
+            | ChangeKind::PoolSettings(_)
+            | ChangeKind::Tier
+            | ChangeKind::TeamSettings(_)
+            | ChangeKind::Alerting
             | ChangeKind::Pool(..)
             | ChangeKind::System(_)
             | ChangeKind::Nodes(_)

@@ -73,7 +73,8 @@ impl Target for Alerts {
             | ChangeKind::System(_)
             | ChangeKind::SharingMode(_)
             | ChangeKind::MigLayout(_)
-            | ChangeKind::Missing(_) => {
+            | ChangeKind::Missing(_)
+            | ChangeKind::Alerting => {
                 Effect::daemon(Disruption::Reload, "Prometheus reads its rules")
             }
             ChangeKind::FleetName
@@ -90,7 +91,16 @@ impl Target for Alerts {
             | ChangeKind::Distribution(_)
             | ChangeKind::GpuOperator(_)
             | ChangeKind::Queue(_)
-            | ChangeKind::Rack
+            | ChangeKind::Topology
+            | ChangeKind::SlurmSettings(_)
+            | ChangeKind::DraDriver(_)
+            | ChangeKind::GitOps(_)
+            | ChangeKind::SharingName(_)
+            | ChangeKind::Devices(_)
+            | ChangeKind::PoolDriver(_)
+            | ChangeKind::PoolSettings(_)
+            | ChangeKind::Tier
+            | ChangeKind::TeamSettings(_)
             | ChangeKind::Nodes(_)
             | ChangeKind::MigStrategy(_)
             | ChangeKind::Replicas(_)

@@ -8,7 +8,7 @@ use fleetc_schema::intent::{Cluster, Intent, Sharing};
 pub fn shared_gpus(intent: &Intent, cluster: &Cluster, found: &mut Vec<Diagnostic>) {
     for (name, pool) in &intent.pools {
         let shared = match pool.sharing {
-            Sharing::Mps { .. } | Sharing::TimeSlicing { .. } => pool.sharing.mode(),
+            Sharing::Mps(_) | Sharing::TimeSlicing(_) => pool.sharing.mode(),
             Sharing::Whole | Sharing::Mig { .. } => continue,
         };
         if !pool.parts.contains_key(&cluster.name) {

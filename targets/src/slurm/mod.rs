@@ -7,6 +7,7 @@ mod check;
 mod gres;
 mod slurm_conf;
 
+use fleetc_schema::Hostlist;
 use fleetc_schema::diag::Diagnostic;
 use fleetc_schema::intent::{DriverOwner, Intent, Slurm};
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect, Presence};
@@ -88,7 +89,14 @@ impl Target for SlurmConf {
             ChangeKind::Controllers(_) => restart("slurmctld moves"),
             ChangeKind::Database(_) => restart("slurmctld connects to another slurmdbd"),
             ChangeKind::AutoDetect(_) => restart("slurmd finds its GPUs otherwise"),
-            ChangeKind::Driver(_) => driver(sides),
+            ChangeKind::Driver(_) => driver(sides.new, sides.every_old_node()),
+            ChangeKind::PoolDriver(pool) => {
+                driver(sides.new, sides.differing(pool, |class| class.driver.clone()))
+            }
+            ChangeKind::SlurmSettings(cluster) if !here(cluster.as_str()) => Effect::none(),
+            ChangeKind::SlurmSettings(_) | ChangeKind::PoolSettings(_) => {
+                reload("scontrol reconfigure")
+            }
             ChangeKind::Partition(..)
             | ChangeKind::PartitionPools(..)
             | ChangeKind::PartitionSettings(..) => reload("scontrol reconfigure"),
@@ -108,7 +116,14 @@ impl Target for SlurmConf {
             | ChangeKind::Distribution(_)
             | ChangeKind::GpuOperator(_)
             | ChangeKind::Queue(_)
-            | ChangeKind::Rack
+            | ChangeKind::Topology
+            | ChangeKind::DraDriver(_)
+            | ChangeKind::GitOps(_)
+            | ChangeKind::SharingName(_)
+            | ChangeKind::Devices(_)
+            | ChangeKind::Tier
+            | ChangeKind::TeamSettings(_)
+            | ChangeKind::Alerting
             | ChangeKind::MigStrategy(_)
             | ChangeKind::Replicas(_)
             | ChangeKind::ExceptionReason(_)
@@ -141,9 +156,8 @@ fn nodes(sides: Sides<'_>, pool: &fleetc_schema::name::PoolName) -> Effect {
     }
 }
 
-fn driver(sides: Sides<'_>) -> Effect {
-    let owner = slurm_of(sides.new).map(|slurm| slurm.driver.owner);
-    let nodes = sides.every_old_node();
+fn driver(scope: Option<&Scope<'_>>, nodes: Hostlist) -> Effect {
+    let owner = slurm_of(scope).map(|slurm| slurm.driver.owner);
     match owner {
         Some(DriverOwner::Operator) => {
             Effect::on(Disruption::Drain, nodes, "the operator loads another driver")

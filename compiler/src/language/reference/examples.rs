@@ -19,7 +19,13 @@ pub(super) struct Examples {
 
 impl Examples {
     pub(super) fn new(root: &'static Kind, specs: &[Node]) -> Self {
-        let mut items = Vec::new();
+        let top = Node {
+            name: Word { text: root.name.to_owned(), span: NOWHERE },
+            args: Vec::new(),
+            props: Vec::new(),
+            children: specs.to_vec(),
+        };
+        let mut items = vec![(root, top)];
         collect(root, specs, &mut items);
         Self { root, items }
     }
@@ -118,7 +124,9 @@ impl Examples {
         let mut node = empty(kind.name);
         match kind.arg {
             Arg::Nothing => {}
-            Arg::Name(ty) | Arg::Value { ty, .. } => node.args.push(value("", ty)),
+            Arg::Name(ty) | Arg::NameAndValues(ty) | Arg::Value { ty, .. } => {
+                node.args.push(value("", ty));
+            }
         }
         for field in kind.fields {
             match field.form {
@@ -218,6 +226,9 @@ fn plain(value: &Scalar) -> String {
 
 /// An item as YAML has it.
 fn item(node: &Node, kind: &'static Kind) -> Json {
+    if let Arg::NameAndValues(_) = kind.arg {
+        return Json::Array(node.args.iter().skip(1).map(|arg| json(&arg.scalar)).collect());
+    }
     let mut map = Map::new();
     let argument = node.args.first().map(|arg| json(&arg.scalar));
     if let (Arg::Value { .. }, Some(argument)) = (&kind.arg, &argument) {

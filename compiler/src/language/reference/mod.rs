@@ -70,7 +70,7 @@ impl Page {
         for Section { kind, .. } in &self.sections {
             match kind.arg {
                 Arg::Nothing => {}
-                Arg::Name(ty) | Arg::Value { ty, .. } => add(ty),
+                Arg::Name(ty) | Arg::NameAndValues(ty) | Arg::Value { ty, .. } => add(ty),
             }
             for field in kind.fields {
                 match field.form {
@@ -138,6 +138,9 @@ impl Page {
             Arg::Name(ty) | Arg::Value { ty, required: true } => {
                 Some(format!("{word} is followed by {}.", self.takes(kind, "", ty)))
             }
+            Arg::NameAndValues(ty) => {
+                Some(format!("{word} is followed by {}, then values.", self.takes(kind, "", ty)))
+            }
             Arg::Value { ty, required: false } => {
                 Some(format!("{word} may be followed by {}.", self.takes(kind, "", ty)))
             }
@@ -181,7 +184,7 @@ impl Page {
             Shape::Number { min: 0, max: u32::MAX } => ty.name.to_owned(),
             Shape::Number { min, max: u32::MAX } => format!("{}, {min} or more", ty.name),
             Shape::Number { min, max } => format!("{} from {min} to {max}", ty.name),
-            Shape::Bool => ty.name.to_owned(),
+            Shape::Share | Shape::Bool => ty.name.to_owned(),
             Shape::Text(_) => match self.examples.target(kind, key, ty) {
                 Some(target) => format!("the name of a {}", self.link(target)),
                 None => ty.name.to_owned(),
@@ -245,6 +248,6 @@ mod tests {
         let text = page(Spec::kind(), &[]);
         let has = |line: &str| assert!(text.contains(line), "{line}\n{text}");
         has("| `pools` | the name of a [`pool`](#pool); one or more | once |");
-        has("| `extends` | the name of a [`system`](#system) | once |");
+        has("| `extends` | the name of a [`system`](#system) | at most once |");
     }
 }

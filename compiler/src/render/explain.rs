@@ -1,0 +1,229 @@
+//! Where a value comes from, what a node will look like, and the spec behind a line of output.
+
+use camino::Utf8Path;
+use fleetc_schema::ItemPath;
+use fleetc_schema::diag::{Place, Span};
+use fleetc_schema::intent::{Class, Intent, NodeClass};
+
+use crate::language::did_you_mean;
+use crate::{Checked, compile};
+
+/// `fleet.kdl:14:18` with the line that it is.
+fn place(checked: &Checked, span: Span) -> String {
+    let Some(source) = checked.sources.of(span) else { return String::new() };
+    let position = source.position(span.start);
+    let line = source.text.lines().nth(position.line as usize - 1).unwrap_or_default();
+    format!("{}:{}:{}\n    {}", source.path, position.line, position.column, line.trim())
+}
+
+/// Explains an item: where it is written, what an overlay replaced, and which files hold it.
+///
+/// # Errors
+/// The spec has no such item.
+pub fn item(checked: &Checked, text: &str) -> Result<String, String> {
+    let Ok(path) = text.parse::<ItemPath>();
+    let Some(span) = checked.places().get(&path) else {
+        let near = did_you_mean(text, checked.places().keys().map(ItemPath::as_str));
+        let hint = near.map_or_else(
+            || "paths look like `pool/train/nodes`".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(format!("the spec has no item `{text}`: {hint}"));
+    };
+    let mut out = format!("{path}\n  written at {}\n", place(checked, *span));
+    for over in checked.overrides().iter().filter(|over| over.path == path) {
+        out.push_str(&format!("  wins over {}\n", place(checked, over.loser)));
+    }
+    let inside: Vec<&ItemPath> =
+        checked.places().keys().filter(|other| **other != path && other.is_within(&path)).collect();
+    if !inside.is_empty() {
+        out.push_str("  holds\n");
+        for other in inside {
+            let value = checked.places().get(other).map(|span| checked.sources.text(*span));
+            out.push_str(&format!("    {other}  {}\n", value.unwrap_or_default()));
+        }
+    }
+    if let Some(tree) = compile(checked) {
+        let caused = |file: &fleetc_targets::OutputFile| {
+            let items = file.blocks.iter().flat_map(|block| &block.items);
+            items.into_iter().any(|item| item.is_within(&path) || path.is_within(item))
+        };
+        let files: Vec<&Utf8Path> = tree
+            .files()
+            .into_iter()
+            .filter(|(name, file)| !name.as_str().contains("/intent/") && caused(file))
+            .map(|(name, _)| name)
+            .collect();
+        if !files.is_empty() {
+            out.push_str("  goes into\n");
+            files.iter().for_each(|file| out.push_str(&format!("    {file}\n")));
+        }
+    }
+    Ok(out)
+}
+
+/// Explains a node: its class, its place, and what Slurm, Kubernetes and NVML will show.
+///
+/// # Errors
+/// No class has the node.
+pub fn node(checked: &Checked, name: &str) -> Result<String, String> {
+    let intent = checked.partial_intent();
+    let Some(class) = intent.classes.values().find(|class| class.nodes.contains(name)) else {
+        let firsts: Vec<String> =
+            intent.classes.values().filter_map(|class| class.nodes.first()).collect();
+        let hint = match did_you_mean(name, firsts.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "nodes look like {}",
+                crate::language::listing(firsts.iter().map(String::as_str))
+            ),
+        };
+        return Err(format!("no class has a node `{name}`: {hint}"));
+    };
+    let node = &class.node;
+    let mut out = format!(
+        "{name}\n  class    {} ({} of {})\n  cluster  {}\n  system   {}\n",
+        node.name,
+        position(class, name),
+        class.nodes.len(),
+        node.cluster,
+        node.system
+    );
+    out.push_str(&whereabouts(intent, name));
+    out.push_str(&format!("  driver   {} ({})\n", node.driver.version, node.driver.owner));
+    if let Some((policy, _)) = &node.policy {
+        out.push_str(&format!("  policy   {policy}\n"));
+    }
+    out.push_str(&published(intent, node));
+    out.push_str(&gpus(node));
+    Ok(out)
+}
+
+/// Which of the class's nodes it is, from 1.
+fn position(class: &Class, name: &str) -> u64 {
+    let before = |count: u64| class.nodes.slice(0, count).contains(name);
+    // The least count of leading nodes that holds it.
+    let (mut low, mut high) = (1, class.nodes.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match before(middle) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    low
+}
+
+fn whereabouts(intent: &Intent, name: &str) -> String {
+    let mut out = String::new();
+    for (rack, item) in intent.racks.iter().filter(|(_, rack)| rack.nodes.contains(name)) {
+        let site = item.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
+        out.push_str(&format!("  rack     {rack}{site}\n"));
+    }
+    for (fabric, item) in &intent.fabrics {
+        for attachment in item.attachments.iter().filter(|a| a.nodes.contains(name)) {
+            let rails = attachment.rails.map(|n| format!(", {n} rails")).unwrap_or_default();
+            out.push_str(&format!("  fabric   {fabric}: {}{rails}\n", attachment.switches));
+        }
+    }
+    out
+}
+
+/// What the agents of the node publish.
+fn published(intent: &Intent, node: &NodeClass) -> String {
+    let mut out = String::new();
+    let pool = intent.pools.get(&node.pool);
+    if !node.advertised.gres.is_empty() {
+        let gres: Vec<String> = node
+            .advertised
+            .gres
+            .iter()
+            .map(|gres| format!("{}:{}:{}", gres.name, gres.kind, gres.count))
+            .collect();
+        out.push_str(&format!("  Slurm\n    Gres={}\n", gres.join(",")));
+        let features = pool.map(|pool| pool.features.join(",")).unwrap_or_default();
+        if !features.is_empty() {
+            out.push_str(&format!("    Features={features}\n"));
+        }
+    }
+    if !node.advertised.resources.is_empty() || !node.advertised.labels.is_empty() {
+        out.push_str("  Kubernetes\n");
+        for (resource, count) in &node.advertised.resources {
+            out.push_str(&format!("    {resource}: {count}\n"));
+        }
+        for (label, value) in &node.advertised.labels {
+            out.push_str(&format!("    label {label}={value}\n"));
+        }
+    }
+    out
+}
+
+/// The GPUs as NVML will list them; equal neighbours share a line.
+fn gpus(node: &NodeClass) -> String {
+    let Some(gpu) = &node.gpu else { return "  no GPU\n".to_owned() };
+    let mut out = format!("  NVML\n    {} × {}\n", node.gpus.len(), gpu.nvml_names.join(" or "));
+    if !node.missing.is_empty() {
+        out.push_str(&format!("    GPU {} of a complete node is gone\n", node.missing));
+    }
+    let layout = |slot: &fleetc_schema::intent::GpuSlot| match &slot.mig {
+        None => "MIG off".to_owned(),
+        Some(instances) if instances.is_empty() => "MIG on, no instance".to_owned(),
+        Some(instances) => {
+            let parts: Vec<String> =
+                instances.iter().map(|i| format!("{}@{}", i.profile, i.placement.start)).collect();
+            parts.join(" ")
+        }
+    };
+    let mut rest = node.gpus.as_slice();
+    while let Some(first) = rest.first() {
+        let same = rest.iter().take_while(|slot| layout(slot) == layout(first)).count();
+        let (run, tail) = rest.split_at(same);
+        let index = match run.last() {
+            Some(last) if last.index != first.index => format!("{}-{}", first.index, last.index),
+            _ => first.index.to_string(),
+        };
+        out.push_str(&format!("    index {index}: {}\n", layout(first)));
+        rest = tail;
+    }
+    out
+}
+
+/// Explains a line of the output: the items that caused it and where they are written.
+///
+/// # Errors
+/// There is no such file or line.
+pub fn line(checked: &Checked, text: &str) -> Result<String, String> {
+    let wanted =
+        text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<usize>().ok()?)));
+    let Some((file, number)) = wanted else {
+        return Err(format!(
+            "`{text}` is not FILE:LINE, such as `clusters/hpc/slurm/slurm.conf:7`"
+        ));
+    };
+    let Some(tree) = compile(checked) else { return Err("the fleet has errors".to_owned()) };
+    let names: Vec<&str> = tree.files().into_iter().map(|(name, _)| name.as_str()).collect();
+    let ends = |name: &&str| Utf8Path::new(file).ends_with(name) || *name == file;
+    let Some(name) = names.iter().copied().find(ends) else {
+        let hint = match did_you_mean(file, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "files are named as in the output folder".to_owned(),
+        };
+        return Err(format!("no file `{file}` is written: {hint}"));
+    };
+    let mut from = 1;
+    for block in tree.get(name).iter().flat_map(|file| &file.blocks) {
+        let lines = block.text.lines().count();
+        if (from..from + lines).contains(&number) {
+            let shown = block.text.lines().nth(number - from).unwrap_or_default();
+            let mut out = format!("{name}:{number}\n    {}\n", shown.trim());
+            for item in &block.items {
+                let span = checked.span(&Place::Item(item.clone()));
+                let at = span.map(|span| place(checked, span)).unwrap_or_default();
+                out.push_str(&format!("  {item}\n  {at}\n"));
+            }
+            return Ok(out);
+        }
+        from += lines;
+    }
+    Err(format!("{name} has {} lines", from - 1))
+}

@@ -1,0 +1,245 @@
+//! Questions that an engineer asks about hardware, answered by the commands.
+//!
+//! The expected answers are reasoned out from NVIDIA's documentation, not taken from our output.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
+use std::ffi::OsString;
+
+use serde_json::Value;
+
+fn run(args: &[&str]) -> (u8, String, String) {
+    let args = std::iter::once("fleetc").chain(args.iter().copied()).map(OsString::from);
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = fleetc::cli::run(args, &mut out, &mut err);
+    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+fn json(args: &[&str]) -> (u8, Value) {
+    let (code, out, err) = run(&[args, &["--format", "json"]].concat());
+    (code, serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}")))
+}
+
+fn fits(args: &[&str]) -> bool {
+    let (code, answer) = json(&[&["mig"], args].concat());
+    assert_eq!(answer["fits"] == true, code == 0);
+    code == 0
+}
+
+fn keys(args: &[&str], kind: &str) -> Vec<String> {
+    let (_, answer) = json(&[&["catalog"], args].concat());
+    let rows = answer["rows"].as_array().unwrap().iter();
+    rows.filter(|row| row["kind"] == kind)
+        .map(|row| row["key"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn q1_does_4g_2g_1g_fit_a_b200() {
+    // 4g at 0-3, 2g at 4-5, 1g at 6: seven slices of eight, and 1g may start at 6.
+    assert!(fits(&["b200-sxm", "4g.90gb", "2g.45gb", "1g.23gb"]));
+}
+
+#[test]
+fn q2_can_two_4g_share_an_h100() {
+    // Both would start at slice 0.
+    assert!(!fits(&["h100-sxm5-80gb", "4g.40gb=2"]));
+}
+
+#[test]
+fn q3_how_many_1g_go_on_a_whole_dgx_h100() {
+    // Seven a GPU, since none starts at slice 7; eight GPUs.
+    assert!(fits(&["dgx-h100", "1g.10gb=56", "--for", "8"]));
+    assert!(!fits(&["dgx-h100", "1g.10gb=57", "--for", "8"]));
+}
+
+#[test]
+fn q4_what_does_a_1g_24gb_of_a_gb200_become_on_another_driver() {
+    // Early drivers reported a total that makes it 24gb, later ones 23gb; both are profile 19.
+    let (code, answer) = json(&["mig", "gb200", "1g.24gb"]);
+    assert_eq!(code, 0);
+    assert_eq!(answer["placed"][0]["profile"], "1g.23gb");
+    assert_eq!(answer["placed"][0]["profile_id"], 19);
+    let (_, text, _) = run(&["mig", "gb200"]);
+    let line = text.lines().find(|line| line.contains("1g.23gb ")).unwrap();
+    assert!(line.contains("some drivers: 1g.24gb"), "{line}");
+}
+
+#[test]
+fn q5_which_cards_have_90_gib_and_nvlink() {
+    let cards = keys(&["--min-memory", "90GiB", "--nvlink"], "gpu");
+    for card in ["h100-nvl-94gb", "h200-sxm-141gb", "h200-nvl-141gb", "b200-sxm", "gb200", "gb300"]
+    {
+        assert!(cards.iter().any(|key| key == card), "{card}");
+    }
+    // 80 GB is 79.65 GiB; RTX PRO 6000 has 96 GB and no NVLink.
+    for card in ["h100-sxm5-80gb", "rtx-pro-6000-96gb", "l40s"] {
+        assert!(!cards.iter().any(|key| key == card), "{card}");
+    }
+}
+
+#[test]
+fn q6_which_cards_have_mig_and_which_not() {
+    let cards = keys(&["--mig"], "gpu");
+    for card in ["a100-sxm4-40gb", "a30", "h100-pcie-80gb", "h200-sxm-141gb", "b200-sxm"] {
+        assert!(cards.iter().any(|key| key == card), "{card}");
+    }
+    for card in ["l40s", "t4", "l4", "a10", "v100-sxm2-16gb"] {
+        assert!(!cards.iter().any(|key| key == card), "{card}");
+    }
+}
+
+#[test]
+fn q7_is_a_2g_20gb_a_profile_of_an_a100_40gb() {
+    // Its 2g is 2g.10gb: half the memory, half the label.
+    let (code, _, err) = run(&["mig", "a100-sxm4-40gb", "2g.20gb"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("has no profile `2g.20gb`") && err.contains("2g.10gb"), "{err}");
+}
+
+#[test]
+fn q8_which_a100_is_meant() {
+    let (code, _, err) = run(&["catalog", "A100"]);
+    assert_eq!(code, 2);
+    for product in ["a100-sxm4-40gb", "a100-pcie-40gb", "a100-sxm4-80gb", "a100-pcie-80gb"] {
+        assert!(err.contains(product), "{err}");
+    }
+}
+
+#[test]
+fn q9_how_much_memory_has_an_h100_really() {
+    let (_, text, _) = run(&["catalog", "h100-sxm5-80gb"]);
+    assert!(text.contains("81559"), "{text}");
+    let (_, list) = json(&["catalog", "--family", "hopper"]);
+    let row =
+        list["rows"].as_array().unwrap().iter().find(|r| r["key"] == "h100-sxm5-80gb").unwrap();
+    assert_eq!(row["memory_mib"], 81_559);
+}
+
+#[test]
+fn q10_what_remains_beside_two_3g_on_an_h100() {
+    // 3g at 0-3 and 4-7: nothing.
+    let (_, answer) = json(&["mig", "h100-sxm5-80gb", "3g.40gb=2"]);
+    assert!(answer.get("room").is_none());
+}
+
+#[test]
+fn q11_what_remains_beside_one_3g_and_three_1g() {
+    // With the 3g at slice 4 there is a fourth start for a 1g below it.
+    let (_, answer) = json(&["mig", "h100-sxm5-80gb", "3g.40gb", "1g.10gb=3"]);
+    let room: Vec<&str> =
+        answer["room"].as_array().unwrap().iter().map(|r| r["profile"].as_str().unwrap()).collect();
+    assert!(room.contains(&"1g.10gb"), "{room:?}");
+}
+
+#[test]
+fn q12_is_the_order_of_the_mig_guide_a_matter_of_placement() {
+    // `-cgi 19,19,14,9` fails on an A100 and `-cgi 9,19,14,19` works: the layout is legal.
+    assert!(fits(&["a100-sxm4-40gb", "1g.5gb=2", "2g.10gb", "3g.20gb"]));
+}
+
+#[test]
+fn q13_can_an_a30_have_a_media_engine_twice() {
+    // One JPEG and one OFA engine: 1g+me and 2g+me exclude each other.
+    assert!(!fits(&["a30", "1g.6gb+me", "2g.12gb+me"]));
+    assert!(fits(&["a30", "1g.6gb+me", "2g.12gb"]));
+}
+
+#[test]
+fn q14_how_many_layouts_leave_no_room_on_an_a30() {
+    // Counted by hand: 4g; of 2g, 2g+me, 1g and 1g+me with one media engine between them:
+    // 2+2, 2+2me, 2+1+1, 2+1+1me, 2me+1+1, 1+1+1+1, 1+1+1+1me.
+    let (_, answer) = json(&["mig", "a30", "--list"]);
+    assert_eq!(answer["layouts"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn q15_what_survives_a_change_from_seven_1g_to_3g_and_three_1g() {
+    // The 3g may go to slices 4-7, where it takes the place of the 1g at 4, 5 and 6: four survive,
+    // of which three are wanted, or it goes to 0-3 and three survive at 4, 5 and 6.
+    let (_, answer) =
+        json(&["mig", "h100-sxm5-80gb", "3g.40gb", "1g.10gb=3", "--from", "1g.10gb=7"]);
+    let way = &answer["transition"];
+    assert_eq!(way["keep"].as_array().unwrap().len(), 3);
+    assert_eq!(way["destroy"].as_array().unwrap().len(), 4);
+    assert_eq!(way["create"].as_array().unwrap().len(), 1);
+    assert_eq!(way["needs_reset"], false);
+}
+
+#[test]
+fn q16_does_turning_mig_on_reset_the_gpu() {
+    // On Ampere it does, on Hopper it does not.
+    let reset = |gpu: &str, slice: &str| {
+        let (_, answer) = json(&["mig", gpu, slice, "--from", "off"]);
+        assert_eq!(answer["transition"]["mode"], "on");
+        answer["transition"]["needs_reset"].clone()
+    };
+    assert_eq!(reset("a100-sxm4-80gb", "3g.40gb"), true);
+    assert_eq!(reset("h100-sxm5-80gb", "3g.40gb"), false);
+}
+
+#[test]
+fn q17_what_does_an_h100_cost_at_aws() {
+    // 55.04 a node-hour of eight GPUs.
+    let (_, answer) = json(&["catalog", "--cloud", "aws", "--family", "hopper"]);
+    let row = answer["rows"].as_array().unwrap().iter().find(|r| r["key"] == "aws/p5.48xlarge");
+    assert_eq!(row.unwrap()["price_micros"], 6_880_000);
+}
+
+#[test]
+fn q18_which_shapes_are_under_two_dollars_and_is_no_price_a_low_price() {
+    let shapes = keys(&["--max-price", "2"], "shape");
+    assert!(shapes.iter().any(|key| key == "aws/g4dn.xlarge"));
+    assert!(!shapes.iter().any(|key| key == "aws/p5e.48xlarge"), "its price is not known");
+    assert!(!shapes.iter().any(|key| key == "aws/p5.48xlarge"));
+}
+
+#[test]
+fn q19_how_many_gpus_are_in_one_nvlink_domain() {
+    let (_, answer) = json(&["catalog"]);
+    let domain = |key: &str| {
+        let rows = answer["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["key"] == key).unwrap()["nvlink_domain"].clone()
+    };
+    assert_eq!(domain("dgx-h100"), 8);
+    assert_eq!(domain("gb200-nvl72"), 72);
+    assert_eq!(domain("gb200-nvl72-compute-tray"), 72, "18 trays of 4 are one domain");
+    // Two four-way bridges: the node is two domains.
+    assert_eq!(domain("pcie-h200-nvl-8"), 4);
+    assert_eq!(domain("pcie-l40s-4"), 1);
+}
+
+#[test]
+fn q20_does_an_l40s_have_mig_and_what_is_said_of_a_gpu_nobody_knows() {
+    let (code, _, err) = run(&["mig", "l40s"]);
+    assert_eq!((code, err.as_str()), (2, "fleetc: l40s has no MIG\n"));
+    let (code, _, err) = run(&["mig", "h10-sxm5-80gb"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("did you mean `h100-sxm5-80gb`?"), "{err}");
+}
+
+#[test]
+fn q21_how_sure_is_the_memory_of_an_l4_and_who_says_so() {
+    let (_, text, _) = run(&["catalog", "l4"]);
+    let line = text.lines().find(|line| line.contains("nvml total mib")).unwrap();
+    assert!(line.contains("(unsure)"), "{line}");
+    assert!(text.contains("sources\n"), "{text}");
+}
+
+#[test]
+fn q22_how_are_five_3g_and_thirty_1g_packed_on_eight_h100() {
+    // 2 × 3g on two GPUs, 3g + 4 × 1g on a third, then 26 × 1g on four more: 7 + 7 + 7 + 5.
+    let (code, answer) = json(&["mig", "h100-sxm5-80gb", "1g.10gb=30", "3g.40gb=5", "--for", "8"]);
+    assert_eq!(code, 0);
+    assert_eq!(answer["packing"]["memory_slices"]["used"], 50, "30 × 1 + 5 × 4");
+    let (code, answer) = json(&["mig", "h100-sxm5-80gb", "3g.40gb=5", "--for", "2"]);
+    assert_eq!(code, 1);
+    assert_eq!(answer["packing"]["unserved"][0]["count"], 1);
+    assert_eq!(answer["packing"]["proved"], true);
+}
