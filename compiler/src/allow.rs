@@ -5,7 +5,7 @@
 //! `allow` no longer matches is reported, so that suppressions do not rot.
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::diag::{Diagnostic, Place, Severity, Span, rules};
+use fleetc_schema::diag::{Diagnostic, Phase, Place, Severity, Span, rules};
 use indexmap::IndexMap;
 
 use crate::language::{did_you_mean, kinds};
@@ -111,6 +111,12 @@ fn read<'a>(
         });
         return None;
     };
+    if rule.phase == Phase::Plan {
+        let title = format!("`{}` is about a change: a spec alone never draws it", rule.name);
+        let finding = Diagnostic::new(&rules::SPEC_ALLOW_UNUSED, title);
+        found.push(finding.at(item.span, "allows nothing").help("remove it"));
+        return None;
+    }
     let reason = item.reason.as_ref().map(|reason| reason.value.trim());
     if reason.is_none_or(str::is_empty) {
         let title = format!("`{}` is allowed without a reason", rule.name);

@@ -15,8 +15,10 @@ mod mig;
 mod prometheus;
 mod slurm;
 mod tree;
+mod unwritten;
 
 pub use tree::{Block, OutputFile, OutputTree};
+pub use unwritten::unwritten;
 
 use fleetc_schema::diag::Diagnostic;
 use fleetc_schema::intent::{Cluster, Intent, Kubernetes, Scheduler, Slurm};

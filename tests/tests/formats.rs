@@ -57,7 +57,9 @@ fn a_sarif_result_names_rule_lines_items_and_what_to_do() {
     let message = result["message"]["text"].as_str().unwrap();
     let lines: Vec<&str> = message.lines().collect();
     assert_eq!(lines[0], "2 × 3g.40gb + 2 × 2g.20gb do not fit on one h100-sxm5-80gb");
-    assert!(lines[1].starts_with("note: ") && lines[2].starts_with("help: "), "{message}");
+    assert!(lines[1].starts_with("note: "), "{message}");
+    assert!(lines[2].starts_with("note: ") && lines[3].starts_with("memory slices"), "{message}");
+    assert!(lines.last().unwrap().starts_with("help: "), "{message}");
     assert_eq!(
         result["locations"],
         json!([{

@@ -9,8 +9,8 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
-use fleetc::Checked;
-use fleetc_schema::diag::{Severity, rules};
+use fleetc::{Checked, plan};
+use fleetc_schema::diag::{Phase, Severity, rules};
 use fleetc_tests::{Form, check_text, fenced_blocks, with_prelude};
 
 fn findings(checked: &Checked) -> Vec<(&'static str, Severity, String)> {
@@ -29,6 +29,7 @@ fn examples_of_every_page_do_what_the_page_says() {
                 .iter()
                 .any(|(name, severity, _)| *name != rule.name && *severity == Severity::Error);
             let right = match words.as_str() {
+                "kdl old" | "kdl fail" | "kdl ok" if rule.phase == Phase::Plan => !other_error,
                 "kdl fail" => fires == 1 && !other_error,
                 "kdl ok" => fires == 0 && !other_error && checked.intent().is_some(),
                 _ => continue,
@@ -45,7 +46,7 @@ fn examples_of_every_page_do_what_the_page_says() {
 fn every_finding_of_an_example_has_a_place_a_title_and_a_help_line() {
     for rule in rules::ALL {
         for (words, _, fragment) in fenced_blocks(rule.page) {
-            if words != "kdl fail" {
+            if words != "kdl fail" || rule.phase == Phase::Plan {
                 continue;
             }
             let checked = check_text(Form::Kdl, &with_prelude(Form::Kdl, &fragment)).unwrap();
@@ -56,5 +57,29 @@ fn every_finding_of_an_example_has_a_place_a_title_and_a_help_line() {
                 assert!(checked.span(&first.place).is_some(), "{}", found.rule.name);
             }
         }
+    }
+}
+
+#[test]
+fn examples_of_changes_do_what_the_page_says() {
+    for rule in rules::ALL.iter().filter(|rule| rule.phase == Phase::Plan) {
+        let blocks = fenced_blocks(rule.page);
+        let after = |words: &str| {
+            let (_, _, fragment) = blocks.iter().find(|(found, ..)| found == words).unwrap();
+            check_text(Form::Kdl, &with_prelude(Form::Kdl, fragment)).unwrap()
+        };
+        let (old, bad, good) = (after("kdl old"), after("kdl fail"), after("kdl ok"));
+        let names = |new: &Checked| {
+            let found = plan::findings(old.intent().unwrap(), new.intent().unwrap());
+            for finding in &found {
+                assert!(!finding.help.is_empty(), "{}: no help", rule.name);
+                let first = finding.labels.first().expect("a place");
+                assert!(new.span(&first.place).is_some(), "{}", rule.name);
+            }
+            found.iter().map(|finding| finding.rule.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&bad), [rule.name]);
+        assert_eq!(names(&good), [""; 0]);
+        assert_eq!(names(&old), [""; 0]);
     }
 }

@@ -136,7 +136,7 @@ pub fn two_gpu_types(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
                         .at(sharing(pool), format!("from {other}"))
                         .note(format!(
                             "both are `{}` to the scheduler, and differ in SMs and bandwidth",
-                            resource.kubernetes()
+                            profile.kubernetes_resource()
                         ))
                         .help("select nodes by pool in the workloads, or keep the two in two clusters"),
                 );

@@ -32,6 +32,7 @@ pub fn run(
     let written = output::write(&args.output, &tree, args.force)?;
     write!(out, "{}", render::summary::fleet(intent))?;
     write!(out, "{}", counts(&args.output, &tree, &written))?;
+    write!(out, "{}", render::summary::unwritten(intent))?;
     Ok(OK)
 }
 

@@ -10,7 +10,7 @@ use super::args::{DiffArgs, Format};
 use super::{CommandError, FAILED, OK, Outcome, Stream, locate};
 use crate::output::{self, FLEET_FILE, MANIFEST};
 use crate::render::plan::Texts;
-use crate::{emit, plan, render};
+use crate::{Checked, emit, plan, render};
 
 /// Says what changes between two fleets.
 pub fn run(
@@ -22,9 +22,10 @@ pub fn run(
     let old = side(root, &args.old, err)?;
     let new = side(root, &args.new, err)?;
     let (Some(old), Some(new)) = (old, new) else { return Ok(FAILED) };
-    let plan = plan::plan(&old, &new);
-    let diffs = render::plan::file_diffs(&emit(&old), &emit(&new));
-    let fleet = new.fleet.name.as_str();
+    let plan = plan::plan(&old.intent, &new.intent);
+    let found = plan::findings(&old.intent, &new.intent);
+    let diffs = render::plan::file_diffs(&emit(&old.intent), &emit(&new.intent));
+    let fleet = new.intent.fleet.name.as_str();
     let text = match args.format {
         Format::Json => render::plan::document(fleet, &plan, &diffs),
         Format::Text => {
@@ -33,22 +34,37 @@ pub fn run(
         }
     };
     write!(out, "{text}")?;
+    let width = err.width();
+    for finding in &found {
+        let text = match &new.checked {
+            Some(checked) => render::text::one(checked, finding, width),
+            None => render::text::bare(finding, width),
+        };
+        writeln!(err, "{text}")?;
+    }
     let changed = !plan.is_empty() || !diffs.is_empty();
     Ok(if args.exit_code && changed { FAILED } else { OK })
 }
 
-/// The Intent of a spec or of an output folder. None if the spec has errors, which are printed.
+/// One side of a difference.
+struct Side {
+    intent: Intent,
+    /// Where its items are written, if it is a spec.
+    checked: Option<Checked>,
+}
+
+/// Reads a spec or an output folder. None if the spec has errors, which are printed.
 fn side(
     root: Option<&Utf8Path>,
     path: &Utf8Path,
     err: &mut dyn Stream,
-) -> Result<Option<Intent>, CommandError> {
+) -> Result<Option<Side>, CommandError> {
     if path.join(MANIFEST).is_file() {
-        return from_folder(path).map(Some);
+        return from_folder(path).map(|intent| Some(Side { intent, checked: None }));
     }
     let checked = locate::check_spec(root, path)?;
-    match checked.intent() {
-        Some(intent) => Ok(Some(intent.clone())),
+    match checked.intent().cloned() {
+        Some(intent) => Ok(Some(Side { intent, checked: Some(checked) })),
         None => {
             let width = err.width();
             write!(err, "{}", render::text::report(&checked, width))?;

@@ -4,8 +4,9 @@ use fleetc_schema::Hostlist;
 use fleetc_schema::catalog::{Architecture, Gpu};
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{
-    Advertised, Class, ClassPaths, Cluster, Driver, ExceptionSource, Fleet, GpuIndexes, GpuModel,
-    GpuSlot, Gres, Host, HostCpu, MemoryRange, NodeClass, NodePolicy, Resource, Scheduler, Sharing,
+    Advertised, Class, ClassPaths, Cluster, Devices, Driver, ExceptionSource, Fleet, GpuIndexes,
+    GpuModel, GpuSlot, Gres, Host, HostCpu, MemoryRange, NodeClass, NodePolicy, Resource,
+    Scheduler, Sharing,
 };
 use fleetc_schema::name::{ClassName, ClusterName, PolicyName, PoolName};
 use fleetc_schema::units::Mib;
@@ -199,11 +200,13 @@ impl Maker<'_> {
         match &self.cluster.scheduler {
             Scheduler::Slurm(_) => advertised.gres = self.gres(&advertised.units),
             Scheduler::Kubernetes(_) => {
-                advertised.resources = advertised
-                    .units
-                    .iter()
-                    .map(|(resource, count)| (resource.kubernetes(), u64::from(*count)))
-                    .collect();
+                // Several profiles may come under one name; what DRA hands out has none.
+                let pool = &self.pool.pool;
+                let named = advertised.units.iter().filter(|_| pool.devices != Devices::Dra);
+                for (unit, count) in named {
+                    let resource = pool.sharing.kubernetes_resource(unit);
+                    *advertised.resources.entry(resource).or_insert(0) += u64::from(*count);
+                }
                 advertised.labels = self.labels(class);
             }
         }
@@ -239,7 +242,9 @@ impl Maker<'_> {
         if let Some(product) = &gpu.gfd_product {
             labels.insert("nvidia.com/gpu.product".to_owned(), product.clone());
         }
-        labels.insert("nvidia.com/device-plugin.config".to_owned(), self.name.to_string());
+        if self.pool.pool.devices == Devices::DevicePlugin {
+            labels.insert("nvidia.com/device-plugin.config".to_owned(), self.name.to_string());
+        }
         if gpu.has_mig() {
             labels.insert("nvidia.com/mig.config".to_owned(), class.to_string());
         }

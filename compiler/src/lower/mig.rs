@@ -4,7 +4,9 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::{Catalog, Gpu, MigTableRow};
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use fleetc_schema::intent::{GpuIndexes, GpuInstance, MigLayout, Slice};
-use fleetc_schema::mig::{Demand, GiProfile, MigTable, NoLayout, nearest_layouts, place};
+use fleetc_schema::mig::{
+    Demand, GiProfile, MigTable, NoLayout, conflict, draw, nearest_layouts, place,
+};
 use fleetc_schema::units::Mib;
 
 use super::names::quoted;
@@ -233,6 +235,14 @@ fn no_placement(
         }
         NoLayout::Engines => finding
             .note("they could be placed, but the GPU's media and copy engines do not go round"),
+    };
+    let finding = match conflict(table, demands) {
+        Some(conflict) if !conflict.fits.is_empty() => {
+            let left = layout_words(&conflict.rest);
+            let map = draw(table, &conflict.fits).join("\n");
+            finding.note(format!("{left} finds no room beside the others:\n{map}"))
+        }
+        _ => finding,
     };
     let near: Vec<String> =
         nearest_layouts(table, demands, 3).iter().map(|layout| layout_words(layout)).collect();

@@ -3,8 +3,10 @@
 //! It works on Intents, never on text. Each target rates each change in each of its scopes; the plan
 //! joins the ratings by cluster.
 
+mod check;
 mod diff;
 
+pub use check::findings;
 pub use diff::changes;
 
 use std::collections::BTreeMap;

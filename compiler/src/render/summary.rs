@@ -47,13 +47,26 @@ fn one(intent: &Intent, cluster: &Cluster, width: usize) -> String {
                 Resource::Slice(profile) => format!("{count} × {profile}"),
             })
             .collect();
-        text.push_str(&format!(
-            "  {:width$}    {name}: {} ({}), {}\n",
-            "",
-            plural(Hostlist::len(nodes), "node"),
-            nodes,
-            capacity.join(" + ")
-        ));
+        let nodes = format!("{} ({nodes})", plural(Hostlist::len(nodes), "node"));
+        let capacity = match capacity.is_empty() {
+            true => "no GPU".to_owned(),
+            false => capacity.join(" + "),
+        };
+        text.push_str(&format!("  {:width$}    {name}: {nodes}, {capacity}\n", ""));
     }
     text
+}
+
+/// What the spec says and no file has yet; empty if there is nothing.
+pub fn unwritten(intent: &Intent) -> String {
+    let found = fleetc_targets::unwritten(intent);
+    let width = found.iter().map(|(item, _)| item.as_str().len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (item, words) in &found {
+        text.push_str(&format!("  {:width$}  {}\n", item.as_str(), words.join(", ")));
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("only in the Intent so far, written by no target:\n{text}"),
+    }
 }

@@ -43,19 +43,33 @@ pub fn report(checked: &Checked, width: Width) -> String {
 
 /// Renders one finding: its title, the lines of each file that it is about, notes and help.
 pub fn one(checked: &Checked, found: &Diagnostic, width: Width) -> String {
+    let mut text = title(found, width);
+    for (file, labels) in by_file(checked, found) {
+        if let Some(source) = checked.sources.of(Span { file, start: 0, end: 0 }) {
+            text.push_str(&snippet(source, &labels, width));
+        }
+    }
+    text + &notes(found, width)
+}
+
+/// Renders a finding about a fleet whose files are not at hand.
+pub fn bare(found: &Diagnostic, width: Width) -> String {
+    title(found, width) + &notes(found, width)
+}
+
+fn title(found: &Diagnostic, width: Width) -> String {
     let (word, colour) = match found.severity {
         Severity::Error => ("error", 31),
         Severity::Warning => ("warning", 33),
         Severity::Note => ("note", 36),
     };
     let head = format!("{word}[{}]:", found.rule.name);
-    let mut text = format!("\u{1b}[{colour}m{head}\u{1b}[0m ");
-    text.push_str(&wrapped(&found.title, width, head.chars().count() + 1, 2));
-    for (file, labels) in by_file(checked, found) {
-        if let Some(source) = checked.sources.of(Span { file, start: 0, end: 0 }) {
-            text.push_str(&snippet(source, &labels, width));
-        }
-    }
+    let wrapped = wrapped(&found.title, width, head.chars().count() + 1, 2);
+    format!("\u{1b}[{colour}m{head}\u{1b}[0m {wrapped}")
+}
+
+fn notes(found: &Diagnostic, width: Width) -> String {
+    let mut text = String::new();
     let notes = found.notes.iter().map(|note| ("note", note));
     let help = found.help.iter().map(|help| ("help", help));
     for (word, body) in notes.chain(help) {

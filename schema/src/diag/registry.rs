@@ -39,6 +39,8 @@ pub enum Phase {
     Read,
     /// Over the lowered fleet.
     Check,
+    /// Over what changes between two fleets.
+    Plan,
 }
 
 /// A rule: `family/name`.
@@ -127,6 +129,7 @@ rules! {
     MIG_TWO_GPU_TYPES = "mig/two-gpu-types", Warning, Check, "one resource name for instances of different GPUs";
     MIG_MULTI_GPU_WORKLOAD = "mig/multi-gpu-workload", Error, Check, "a job that spreads over MIG slices";
     MIG_NAME_BY_DRIVER = "mig/name-by-driver", Note, Check, "profiles that another driver names otherwise";
+    MIG_MODE_NEEDS_RESET = "mig/mode-needs-reset", Warning, Plan, "a change of MIG mode on GPUs that cannot be reset";
     MIG_UNCOVERED_GPU = "mig/uncovered-gpu", Error, Read, "a MIG pool leaves a GPU of the node unsaid";
     SHARING_SLO_ON_TIME_SLICING = "sharing/slo-on-time-slicing", Warning, Check, "a promise to users on GPUs that clients take turns on";
     SHARING_SLO_ON_MPS = "sharing/slo-on-mps", Warning, Check, "a promise to users on GPUs whose clients share one fault domain";

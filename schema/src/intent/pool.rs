@@ -6,7 +6,7 @@ use std::str::FromStr;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::words;
+use super::{Resource, words};
 use crate::mig::MigProfile;
 use crate::name::{ClusterName, SystemName, TeamName};
 use crate::units::GpuHourPrice;
@@ -129,6 +129,22 @@ impl Sharing {
             Self::Mig { .. } => "mig",
             Self::Mps(_) => "mps",
             Self::TimeSlicing(_) => "time-slicing",
+        }
+    }
+
+    /// The extended resource under which the device plugin advertises a unit of a pool that is
+    /// shared so. Source: NVIDIA/k8s-device-plugin v0.20.0: `renameByDefault` appends `.shared`, and
+    /// the MIG strategy `single` advertises instances under the name of a GPU.
+    pub fn kubernetes_resource(&self, unit: &Resource) -> String {
+        const GPU: &str = "nvidia.com/gpu";
+        match (unit, self) {
+            (Resource::Slice(_), Self::Mig { strategy: MigStrategy::Single, .. })
+            | (Resource::Gpu, _) => GPU.to_owned(),
+            (Resource::Shared, Self::Mps(shared) | Self::TimeSlicing(shared)) if !shared.rename => {
+                GPU.to_owned()
+            }
+            (Resource::Shared, _) => format!("{GPU}.shared"),
+            (Resource::Slice(profile), _) => profile.kubernetes_resource(),
         }
     }
 }

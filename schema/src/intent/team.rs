@@ -96,17 +96,6 @@ impl FromStr for Resource {
 serde_as_text!(Resource);
 
 impl Resource {
-    /// The extended resource of Kubernetes that carries it.
-    ///
-    /// Shared GPUs are renamed (`renameByDefault`), so nobody takes one for a whole GPU.
-    pub fn kubernetes(&self) -> String {
-        match self {
-            Self::Gpu => "nvidia.com/gpu".to_owned(),
-            Self::Shared => "nvidia.com/gpu.shared".to_owned(),
-            Self::Slice(profile) => profile.kubernetes_resource(),
-        }
-    }
-
     /// How it is called in a sentence about several.
     pub fn plural(&self) -> String {
         match self {

@@ -6,7 +6,7 @@
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::Diagnostic;
-use fleetc_schema::intent::{Intent, Pool, Shared, Sharing};
+use fleetc_schema::intent::{Devices, Intent, Pool, Shared, Sharing};
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect};
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -96,6 +96,7 @@ impl Target for DevicePlugin {
             .pools
             .iter()
             .filter(|(_, pool)| pool.parts.contains_key(&cluster.name))
+            .filter(|(_, pool)| pool.devices == Devices::DevicePlugin)
             .collect();
         if pools.is_empty() {
             return tree;

@@ -6,7 +6,7 @@
 //! open pool of the cluster hands out too is not capped, since a cap knows no pools.
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::intent::{Cluster, Intent, Team};
+use fleetc_schema::intent::{Cluster, Devices, Intent, Quota, Team};
 use fleetc_schema::name::TeamName;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -48,7 +48,8 @@ pub fn emit(intent: &Intent, cluster: &Cluster) -> OutputTree {
         let hard: IndexMap<String, String> = governed
             .iter()
             .map(|resource| {
-                (format!("requests.{resource}"), cap(team, cluster, resource).to_string())
+                let cap = cap(intent, team, cluster, resource);
+                (format!("requests.{resource}"), cap.to_string())
             })
             .collect();
         let document = ResourceQuota {
@@ -70,7 +71,8 @@ fn governed(intent: &Intent, cluster: &Cluster) -> Vec<String> {
     let mut governed: Vec<String> = Vec::new();
     let mut open: Vec<String> = Vec::new();
     for (name, pool) in &intent.pools {
-        if !pool.parts.contains_key(&cluster.name) {
+        // GPUs that DRA hands out are no extended resource.
+        if !pool.parts.contains_key(&cluster.name) || pool.devices == Devices::Dra {
             continue;
         }
         let list = match intent.is_governed(name, &cluster.name) {
@@ -78,7 +80,7 @@ fn governed(intent: &Intent, cluster: &Cluster) -> Vec<String> {
             false => &mut open,
         };
         for resource in intent.capacity(name, &cluster.name).keys() {
-            let resource = resource.kubernetes();
+            let resource = pool.sharing.kubernetes_resource(resource);
             if !list.contains(&resource) {
                 list.push(resource);
             }
@@ -88,12 +90,18 @@ fn governed(intent: &Intent, cluster: &Cluster) -> Vec<String> {
     governed
 }
 
-fn cap(team: &Team, cluster: &Cluster, resource: &str) -> u64 {
-    let quotas = team
-        .quotas
+fn cap(intent: &Intent, team: &Team, cluster: &Cluster, resource: &str) -> u64 {
+    let of = |quota: &&Quota| {
+        let pool = intent.pools.get(&quota.pool);
+        let carries = pool.map(|pool| pool.sharing.kubernetes_resource(&quota.resource));
+        let plugin = pool.is_some_and(|pool| pool.devices == Devices::DevicePlugin);
+        plugin && quota.cluster == cluster.name && carries.as_deref() == Some(resource)
+    };
+    team.quotas
         .iter()
-        .filter(|quota| quota.cluster == cluster.name && quota.resource.kubernetes() == resource);
-    quotas.map(|quota| u64::from(quota.limit.unwrap_or(quota.guaranteed))).sum()
+        .filter(of)
+        .map(|quota| u64::from(quota.limit.unwrap_or(quota.guaranteed)))
+        .sum()
 }
 
 fn items(name: &TeamName, team: &Team, cluster: &Cluster) -> Vec<ItemPath> {
