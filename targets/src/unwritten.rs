@@ -1,7 +1,9 @@
 //! What a spec may say and no target writes yet, so that nobody takes it for done.
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::intent::{Devices, Intent, Kubernetes, Pool, QueueKind, Scheduler, Slurm};
+use fleetc_schema::intent::{
+    AutoDetect, Devices, Intent, Kubernetes, Pool, QueueKind, Scheduler, Slurm,
+};
 
 /// Items of the fleet with the words in them that reach no file but the Intent, in its order.
 pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
@@ -52,6 +54,7 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
 
 fn of_slurm(slurm: &Slurm) -> Vec<&'static str> {
     said(&[
+        ("devices of gres.conf", slurm.autodetect == AutoDetect::Off),
         ("preempt", slurm.preempt.is_some()),
         ("power-saving", slurm.power_saving.is_some()),
         ("tiers", slurm.partitions.values().any(|partition| !partition.tiers.is_empty())),

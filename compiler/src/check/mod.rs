@@ -7,6 +7,7 @@ mod node_policy;
 mod ownership;
 mod quota;
 mod sharing;
+mod system;
 mod unsure;
 mod workload;
 
@@ -34,6 +35,7 @@ const CHECKS: &[Check] = &[
     ownership::driver_unowned,
     quota::above_capacity,
     workload::does_not_fit,
+    system::host_exceeded,
     node_policy::impossible,
 ];
 
