@@ -1,6 +1,6 @@
 //! KDL 2 into the tree. Source of the form: the KDL 2.0 specification.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use fleetc_schema::diag::Diagnostic;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
@@ -10,7 +10,7 @@ use super::{MAX_DEPTH, Node, Scalar, Value, Word, quote_help, span, syntax_error
 /// The most mistakes that are reported of one file.
 const MAX_FINDINGS: usize = 100;
 
-/// The most `/-` in a row.
+/// The most `/-` in a row, or in one another.
 const MAX_SLASHDASHES: usize = 4;
 
 /// Stack of the parser whatever it reads.
@@ -30,7 +30,7 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
                 syntax_error(title, here, "one level too many")
             }
             Excess::Slashdashes => {
-                let title = format!("more than {MAX_SLASHDASHES} `/-` in a row");
+                let title = format!("more than {MAX_SLASHDASHES} `/-` in a row or in one another");
                 syntax_error(title, here, "one too many").help("one `/-` takes one item out")
             }
         };
@@ -48,8 +48,10 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
             let unclosed = |found: &&kdl::KdlDiagnostic| is_unclosed(message(found));
             let others = error.diagnostics.iter().filter(|found| !unclosed(found)).count();
             let causes = error.diagnostics.iter().filter(|found| others == 0 || !unclosed(found));
-            let mut told = HashSet::new();
-            let causes = causes.filter(|found| told.insert((found.span, message(found))));
+            let mut told = BTreeSet::new();
+            let causes = causes.filter(|found| {
+                told.insert((found.span.offset(), found.span.len(), message(found)))
+            });
             let found: Vec<_> = causes.take(MAX_FINDINGS).collect();
             for found in found.into_iter().map(|found| finding(file, text, found)) {
                 if !diagnostics.contains(&found) {
@@ -208,17 +210,20 @@ enum Excess {
     Slashdashes,
 }
 
-/// The first `{` below the deepest level allowed, or the first `/-` beyond those allowed in a row,
+/// The first `{` below the deepest level allowed, or the first `/-` beyond those allowed,
 /// outside strings and comments. The parser takes twice the time for each `/-` more.
 fn excess(text: &str) -> Option<(usize, Excess)> {
     let bytes = text.as_bytes();
-    let (mut at, mut depth, mut slashdashes) = (0, 0_usize, 0);
+    // Of each block that is open, whether a `/-` stands before it.
+    let mut open: Vec<bool> = Vec::new();
+    let (mut at, mut slashdashes) = (0, 0_usize);
     let skip_to = |from: usize, end: &str| {
         text.get(from..)
             .and_then(|rest| rest.find(end))
             .map_or(bytes.len(), |n| from + n + end.len())
     };
     while let Some(byte) = bytes.get(at) {
+        let here = slashdashes;
         let mark = (*byte, bytes.get(at + 1));
         match mark {
             (b'/', Some(b'-')) => slashdashes += 1,
@@ -227,13 +232,16 @@ fn excess(text: &str) -> Option<(usize, Excess)> {
             _ if byte.is_ascii_whitespace() => {}
             _ => slashdashes = 0,
         }
-        if slashdashes > MAX_SLASHDASHES {
+        let inside = open.iter().filter(|slashed| **slashed).count();
+        if slashdashes + inside > MAX_SLASHDASHES {
             return Some((at, Excess::Slashdashes));
         }
         match byte {
-            b'{' if depth == MAX_DEPTH => return Some((at, Excess::Depth)),
-            b'{' => depth += 1,
-            b'}' => depth = depth.saturating_sub(1),
+            b'{' if open.len() == MAX_DEPTH => return Some((at, Excess::Depth)),
+            b'{' => open.push(here > 0),
+            b'}' => {
+                open.pop();
+            }
             b'/' if bytes.get(at + 1) == Some(&b'/') => {
                 at = skip_to(at, "\n");
                 continue;
@@ -330,6 +338,7 @@ mod tests {
             ("*", "/*", "/"),
             ("/ ", "/* ", "*/"),
             ("a{}", "", ""),
+            ("a /-{ ", "", ""),
             (";", "", ""),
             ("\\\n", "a ", ""),
         ] {
