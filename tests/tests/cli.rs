@@ -41,7 +41,9 @@ fn lab() -> String {
 fn help_goes_to_stdout_and_a_wrong_command_line_exits_2() {
     let help = run(&["--help"]);
     assert_eq!((help.code, help.err.as_str()), (0, ""));
-    for word in ["check", "compile", "diff", "explain"] {
+    for word in
+        ["check", "compile", "diff", "catalog", "mig", "explain", "fmt", "convert", "schema"]
+    {
         assert!(help.out.contains(word), "{word}");
     }
     for args in [&["nonsense"][..], &[], &["check"], &["compile", "x"]] {
@@ -101,6 +103,23 @@ fn compile_writes_nothing_for_a_fleet_with_errors() {
     assert_eq!((run.code, run.out.as_str()), (1, ""));
     assert!(run.err.contains("nothing was written"), "{}", run.err);
     assert!(!out.exists());
+}
+
+#[test]
+fn compile_lists_what_no_target_writes() {
+    let (_dir, root) = scratch();
+    let northwind = repository().join("fleets/northwind");
+    let run = run(&["compile", northwind.as_str(), "-o", root.join("out").as_str()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let (_, list) = run.out.split_once("written by no target:\n").unwrap();
+    let words = |item: &str| {
+        let line = list.lines().find(|line| line.trim_start().starts_with(item)).unwrap();
+        line.trim_start().trim_start_matches(item).trim().to_owned()
+    };
+    assert_eq!(words("cluster/hpc"), "preempt, power-saving, tiers, extra");
+    assert_eq!(words("cluster/serve"), "dra-driver, queue, gitops");
+    assert_eq!(words("pool/burst"), "count");
+    assert!(!list.contains("pool/chat"), "all of it is written: {list}");
 }
 
 #[test]

@@ -295,6 +295,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_device_plugin_names_what_it_advertises_by_how_a_pool_is_shared() {
+        let shared = |rename| Shared { replicas: 4, rename, team: None };
+        let mig = |strategy| Sharing::Mig { strategy, layouts: Vec::new() };
+        let slice = Resource::Slice("1g.10gb".parse().unwrap());
+        for (sharing, unit, name) in [
+            (Sharing::Whole, &Resource::Gpu, "nvidia.com/gpu"),
+            (Sharing::TimeSlicing(shared(true)), &Resource::Shared, "nvidia.com/gpu.shared"),
+            (Sharing::TimeSlicing(shared(false)), &Resource::Shared, "nvidia.com/gpu"),
+            (Sharing::Mps(shared(false)), &Resource::Shared, "nvidia.com/gpu"),
+            (mig(MigStrategy::Mixed), &slice, "nvidia.com/mig-1g.10gb"),
+            (mig(MigStrategy::Single), &slice, "nvidia.com/gpu"),
+        ] {
+            assert_eq!(sharing.kubernetes_resource(unit), name, "{}", sharing.mode());
+        }
+    }
+
+    #[test]
     fn gpu_numbers_read_and_fold() {
         for (text, folded) in
             [("0-3", "0-3"), ("", ""), ("7", "7"), ("3,0,1,2", "0-3"), ("0,2-3", "0,2-3")]
