@@ -252,17 +252,22 @@ impl Maker<'_> {
     }
 }
 
-fn model(gpu: &Gpu) -> GpuModel {
-    let range = |nominal: u64| MemoryRange {
-        min: Mib(nominal - nominal * MEMORY_TOLERANCE_PERCENT / 100),
+/// What NVML may report on a GPU with so many MiB.
+pub fn memory_range(nominal: u64) -> MemoryRange {
+    let tolerance = nominal * MEMORY_TOLERANCE_PERCENT / 100;
+    MemoryRange {
+        min: Mib(nominal - tolerance),
         nominal: Mib(nominal),
-        max: Mib(nominal + nominal * MEMORY_TOLERANCE_PERCENT / 100),
-    };
+        max: Mib(nominal.saturating_add(tolerance)),
+    }
+}
+
+fn model(gpu: &Gpu) -> GpuModel {
     GpuModel {
         key: gpu.key.clone(),
         nvml_names: gpu.nvml_names().cloned().collect(),
         pci_device_ids: gpu.pci_device_ids.value.clone().unwrap_or_default(),
-        memory: gpu.nvml_total_mib.value.map(range),
+        memory: gpu.nvml_total_mib.value.map(memory_range),
         gres_type: gpu.gres_type.clone(),
         mig_capable: gpu.has_mig(),
         mig_mode_needs_reset: gpu.architecture == Architecture::Ampere,

@@ -6,6 +6,7 @@ use fleetc_schema::name::{GpuName, SystemName};
 use fleetc_schema::units::Mib;
 use indexmap::IndexMap;
 
+use super::classes;
 use crate::language::{At, Cx, Reference, did_you_mean, kinds, listing};
 
 /// A node's hardware, as far as the fleet needs it.
@@ -65,9 +66,13 @@ fn lower_gpu(item: &kinds::Gpu, name: &GpuName, systems: &Systems<'_>, cx: &mut 
         gpu.also_seen.clear();
     }
     if let Some(memory) = &item.memory {
-        gpu.nvml_total_mib = Fact::stated(memory.value.0 >> 20);
-        // Profiles are named and sized by the memory: the base's table does not hold.
-        gpu.mig.table = None;
+        let stated = memory.value.0 >> 20;
+        // Profiles are named and sized by the memory: of another, the base's table does not hold.
+        let range = gpu.nvml_total_mib.value.map(classes::memory_range);
+        if range.is_none_or(|range| stated < range.min.0 || range.max.0 < stated) {
+            gpu.mig.table = None;
+        }
+        gpu.nvml_total_mib = Fact::stated(stated);
     }
     if let Some(ids) = &item.device_ids {
         gpu.pci_device_ids = Fact::stated(ids.iter().map(|id| id.value.clone()).collect());
