@@ -12,7 +12,7 @@ use fleetc_schema::diag::{Diagnostic, Span, rules};
 use crate::files::Files;
 use crate::language::{Cx, Form as FieldForm, Kind, Occurs, kinds};
 use crate::source::{Form, ReadError, Sources, form_of, normalise, read_text};
-use crate::syntax::{self, Node, Scalar, Value, Word};
+use crate::syntax::{self, Node, REPLACE, Scalar, Value, Word};
 
 /// The most files of a spec.
 const MAX_FILES: usize = 1_000;
@@ -355,7 +355,7 @@ impl Loader<'_> {
     /// Merges an item onto the same item of the base.
     fn item(&mut self, base: Node, overlay: Node, kind: &'static Kind, path: &ItemPath) -> Node {
         let replace = |(word, value): &(Word, Value)| {
-            word.text == "replace" && value.scalar == Scalar::Bool(true)
+            word.text == REPLACE && value.scalar == Scalar::Bool(true)
         };
         if overlay.props.iter().any(replace) {
             self.overrides.push(Override {

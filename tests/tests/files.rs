@@ -159,6 +159,25 @@ fn an_item_can_be_removed_or_replaced() {
 }
 
 #[test]
+fn an_overlay_in_yaml_does_the_same() {
+    let kdl = overlay(
+        "remove \"pool\" \"q\"\n\
+         team \"t\" replace=#true { quota \"p\" guaranteed=1 }\n",
+    );
+    let base = kdl.0.get(Utf8Path::new("base/fleet.kdl")).unwrap().clone();
+    let yaml = files(&[
+        ("base/fleet.kdl", &base),
+        (
+            "top/fleet.yaml",
+            "fleet: {top: {extends: ../base}}\n\
+             remove: {pool: q}\n\
+             team: {t: {replace: true, quota: [{is: p, guaranteed: 1}]}}\n",
+        ),
+    ]);
+    assert_eq!(good(&yaml, "top").intent(), good(&kdl, "top").intent());
+}
+
+#[test]
 fn winner_and_loser_of_an_override_are_known() {
     let memory = overlay("pool \"p\" { nodes \"n[1-2]\" }\n");
     let checked = good(&memory, "top");

@@ -6,6 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::syntax::REPLACE;
+
 use super::{Arg, Field, Form, Kind, Occurs, Shape, Type};
 
 /// The schema of a spec.
@@ -81,6 +83,10 @@ impl Kinds {
         if let Arg::Value { ty, required: needed } = kind.arg {
             properties.insert("is".to_owned(), value(ty));
             required.extend(needed.then_some("is"));
+        }
+        if let Arg::Name(_) = kind.arg {
+            let doc = "In an overlay: takes the place of the item of the base.";
+            properties.insert(REPLACE.to_owned(), described(json!({ "type": "boolean" }), doc));
         }
         for field in kind.fields {
             properties.insert(field.key.to_owned(), described(self.field(field), field.doc));
@@ -181,7 +187,7 @@ mod tests {
             let body = kind["anyOf"].as_array().and_then(|forms| forms.last()).unwrap_or(kind);
             body["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
         };
-        assert_eq!(properties("sharing.gpus"), ["slice"]);
+        assert_eq!(properties("sharing.gpus"), ["replace", "slice"]);
         assert_eq!(properties("workload.gpus"), ["is", "parallel"]);
     }
 }

@@ -12,6 +12,9 @@ use fleetc_schema::diag::{Diagnostic, Span, rules};
 /// The deepest nesting of a spec; the language needs eight levels.
 pub const MAX_DEPTH: usize = 32;
 
+/// The property of an item of an overlay that takes the place of the base's.
+pub const REPLACE: &str = "replace";
+
 /// A word of the spec with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {

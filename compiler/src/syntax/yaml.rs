@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::{MAX_DEPTH, Node, Scalar, Value, Word, span, syntax_error};
+use super::{MAX_DEPTH, Node, REPLACE, Scalar, Value, Word, span, syntax_error};
 use crate::language::{Arg, Form, Kind, Occurs};
 
 /// Parses a file by the fields of `root`.
@@ -243,6 +243,10 @@ impl Nodes<'_> {
         let (mut props, mut children) = (Vec::new(), Vec::new());
         for (key, value) in entries {
             let Some(field) = kind.field(&key.text) else {
+                if key.text == REPLACE {
+                    props.push((key, value.into_value()));
+                    continue;
+                }
                 children.push(leaf(key, Vec::new()));
                 continue;
             };
