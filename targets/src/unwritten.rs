@@ -4,6 +4,7 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{
     AutoDetect, Devices, Intent, Kubernetes, Pool, QueueKind, Scheduler, Slurm,
 };
+use fleetc_schema::name::ClusterName;
 
 /// Items of the fleet with the words in them that reach no file but the Intent, in its order.
 pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
@@ -18,7 +19,7 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
     for name in intent.fabrics.keys() {
         found.push((ItemPath::item("fabric", name), vec!["switch", "attach"]));
     }
-    let slurm = |pool: &Pool| pool.parts.keys().any(|cluster| is_slurm(intent, cluster.as_str()));
+    let slurm = |pool: &Pool| pool.parts.keys().any(|cluster| is_slurm(intent, cluster));
     for (name, pool) in &intent.pools {
         let words = [
             ("count", pool.elastic.is_some() && slurm(pool)),
@@ -33,7 +34,7 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
     }
     for (name, team) in &intent.teams {
         let words = [
-            ("quota under Slurm", team.quotas.iter().any(|q| is_slurm(intent, q.cluster.as_str()))),
+            ("quota under Slurm", team.quotas.iter().any(|q| is_slurm(intent, &q.cluster))),
             ("weight", team.weight.is_some()),
             ("contact", team.contact.is_some()),
         ];
@@ -70,9 +71,9 @@ fn of_kubernetes(kubernetes: &Kubernetes) -> Vec<&'static str> {
     ])
 }
 
-fn is_slurm(intent: &Intent, cluster: &str) -> bool {
-    let named = intent.clusters.values().find(|known| known.name.as_str() == cluster);
-    named.is_some_and(|cluster| matches!(cluster.scheduler, Scheduler::Slurm(_)))
+fn is_slurm(intent: &Intent, cluster: &ClusterName) -> bool {
+    let cluster = intent.clusters.get(cluster);
+    cluster.is_some_and(|cluster| matches!(cluster.scheduler, Scheduler::Slurm(_)))
 }
 
 fn said(words: &[(&'static str, bool)]) -> Vec<&'static str> {

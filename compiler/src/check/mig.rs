@@ -46,8 +46,7 @@ fn sharing(pool: &PoolName) -> ItemPath {
 
 /// The item of a layout, whose name may be written otherwise than its GPUs print: `3,0-2`.
 fn layout_path(intent: &Intent, pool: &PoolName, layout: &MigLayout) -> ItemPath {
-    let classes = intent.classes.values().filter(|class| class.node.pool == *pool);
-    let mut slots = classes.flat_map(|class| &class.node.gpus);
+    let mut slots = intent.classes_of_pool(pool).flat_map(|class| &class.node.gpus);
     let slot = slots.find(|slot| layout.gpus.contains(slot.slot));
     slot.map_or_else(|| sharing(pool).keyed("gpus", [&layout.gpus]), |slot| slot.path.clone())
 }
@@ -69,8 +68,7 @@ pub fn slices_left_over(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
             if room.is_empty() || demands.is_empty() {
                 continue;
             }
-            let room: Vec<String> =
-                room.iter().map(|more| format!("{} × {}", more.count, more.profile.name)).collect();
+            let room: Vec<String> = room.iter().map(ToString::to_string).collect();
             let title = format!("the layout of GPUs {} leaves room for more", layout.gpus);
             found.push(
                 Diagnostic::new(&rules::MIG_SLICES_LEFT_OVER, title)
@@ -205,7 +203,7 @@ pub fn driver_too_old(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     let Ok(catalog) = Catalog::embedded() else { return };
     for (name, pool, key, row) in mig_pools(lowered, catalog) {
         let Sharing::Mig { layouts, .. } = &pool.sharing else { continue };
-        let classes = lowered.intent.classes.values().filter(|class| class.node.pool == *name);
+        let classes = lowered.intent.classes_of_pool(name);
         let drivers: Vec<&Version> = classes.map(|class| &class.node.driver.version).collect();
         for layout in layouts {
             for slice in &layout.slices {

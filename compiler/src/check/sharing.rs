@@ -3,7 +3,7 @@
 use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::Gpu;
 use fleetc_schema::diag::{Diagnostic, Rule, rules};
-use fleetc_schema::intent::{Class, Pool, Shared, Sharing, Workload, WorkloadKind};
+use fleetc_schema::intent::{Pool, Shared, Sharing, Workload, WorkloadKind};
 use fleetc_schema::name::{PoolName, WorkloadName};
 use fleetc_schema::units::{Bytes, Mib};
 use fleetc_schema::version::Version;
@@ -103,8 +103,7 @@ pub fn memory_oversubscribed(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     for (name, pool) in &lowered.intent.pools {
         let Some(shared) = shared(pool) else { continue };
         let clients = shared.replicas as usize;
-        let of_pool = |class: &&Class| class.node.pool == *name;
-        let class = lowered.intent.classes.values().find(of_pool);
+        let class = lowered.intent.classes_of_pool(name).next();
         let gpu = class.and_then(|class| class.node.gpu.as_ref());
         let Some((key, memory)) = gpu.and_then(|gpu| Some((&gpu.key, gpu.memory?.nominal))) else {
             continue;

@@ -200,17 +200,23 @@ impl Maker<'_> {
         match &self.cluster.scheduler {
             Scheduler::Slurm(_) => advertised.gres = self.gres(&advertised.units),
             Scheduler::Kubernetes(_) => {
-                // Several profiles may come under one name; what DRA hands out has none.
-                let pool = &self.pool.pool;
-                let named = advertised.units.iter().filter(|_| pool.devices != Devices::Dra);
-                for (unit, count) in named {
-                    let resource = pool.sharing.kubernetes_resource(unit);
-                    *advertised.resources.entry(resource).or_insert(0) += u64::from(*count);
+                if self.pool.pool.devices == Devices::DevicePlugin {
+                    advertised.resources = self.resources(&advertised.units);
                 }
                 advertised.labels = self.labels(class);
             }
         }
         advertised
+    }
+
+    /// The device plugin's extended resources. Several profiles may come under one name.
+    fn resources(&self, units: &IndexMap<Resource, u32>) -> IndexMap<String, u64> {
+        let mut resources = IndexMap::new();
+        for (unit, count) in units {
+            let resource = self.pool.pool.sharing.kubernetes_resource(unit);
+            *resources.entry(resource).or_insert(0) += u64::from(*count);
+        }
+        resources
     }
 
     /// Slurm's generic resources. MIG types are the bare profile: slurmd matches a type as a

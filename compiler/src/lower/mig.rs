@@ -5,7 +5,7 @@ use fleetc_schema::catalog::{Catalog, Gpu, MigTableRow};
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use fleetc_schema::intent::{GpuIndexes, GpuInstance, MigLayout, Slice};
 use fleetc_schema::mig::{
-    Demand, GiProfile, MigTable, NoLayout, conflict, draw, nearest_layouts, place,
+    Demand, GiProfile, MigTable, NoLayout, conflict, draw, in_words, nearest_layouts, place,
 };
 use fleetc_schema::units::Mib;
 
@@ -217,7 +217,7 @@ fn no_placement(
     cx: &mut Cx,
 ) {
     let key = &board.gpu.key;
-    let title = format!("{} do not fit on one {key}", layout_words(demands));
+    let title = format!("{} do not fit on one {key}", in_words(demands));
     let rule = match why {
         NoLayout::Engines => &rules::MIG_ENGINES_EXCEEDED,
         NoLayout::TooManySlices { .. } | NoLayout::NoArrangement => &rules::MIG_NO_PLACEMENT,
@@ -238,28 +238,18 @@ fn no_placement(
     };
     let finding = match conflict(table, demands) {
         Some(conflict) if !conflict.fits.is_empty() => {
-            let left = layout_words(&conflict.rest);
+            let left = in_words(&conflict.rest);
             let map = draw(table, &conflict.fits).join("\n");
             finding.note(format!("{left} finds no room beside the others:\n{map}"))
         }
         _ => finding,
     };
     let near: Vec<String> =
-        nearest_layouts(table, demands, 3).iter().map(|layout| layout_words(layout)).collect();
+        nearest_layouts(table, demands, 3).iter().map(|layout| in_words(layout)).collect();
     cx.report(match near.is_empty() {
         true => finding,
         false => finding.help(format!("nearest that fit: {}", near.join("  ·  "))),
     });
-}
-
-/// `1 × 3g.40gb + 4 × 1g.10gb`.
-fn layout_words(demands: &[Demand<'_>]) -> String {
-    let parts: Vec<String> = demands
-        .iter()
-        .filter(|demand| demand.count > 0)
-        .map(|demand| format!("{} × {}", demand.count, demand.profile.name))
-        .collect();
-    parts.join(" + ")
 }
 
 fn needs(profile: &GiProfile, table: &MigTable) -> String {

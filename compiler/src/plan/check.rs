@@ -17,8 +17,7 @@ fn mode_needs_reset(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
     let fixed = new.pools.iter().filter(|(_, pool)| !pool.gpu_reset);
     for (name, _) in fixed {
         let mut stuck = Hostlist::default();
-        let of_pool = |class: &&Class| class.node.pool == *name;
-        for class in new.classes.values().filter(of_pool) {
+        for class in new.classes_of_pool(name) {
             if class.node.gpu.as_ref().is_some_and(|gpu| gpu.mig_mode_needs_reset) {
                 for other in old.classes.values().filter(|other| modes(other) != modes(class)) {
                     stuck = stuck.union(&other.nodes.intersection(&class.nodes));

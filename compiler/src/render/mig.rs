@@ -4,7 +4,8 @@
 use fleetc_schema::catalog::{Gpu, MigTableRow};
 use fleetc_schema::mig::{
     Demand, Drain, Instance, ModeChange, NoLayout, Packing, Placed, Transition, Usage, conflict,
-    draw, maximal_layouts, nearest_layouts, open_placements, pack, place, room_left, transition,
+    draw, in_words, maximal_layouts, nearest_layouts, open_placements, pack, place, room_left,
+    transition,
 };
 use fleetc_schema::units::Mib;
 use fleetc_targets::write::json;
@@ -115,13 +116,6 @@ fn placed_json(placed: &[Placed<'_>]) -> Vec<JsonPlaced> {
         .collect()
 }
 
-/// `1 × 3g.40gb + 4 × 1g.10gb`.
-fn words(demands: &[Demand<'_>]) -> String {
-    let some = demands.iter().filter(|demand| demand.count > 0);
-    let parts: Vec<String> = some.map(|d| format!("{} × {}", d.count, d.profile.name)).collect();
-    if parts.is_empty() { "nothing".to_owned() } else { parts.join(" + ") }
-}
-
 fn document<'a>(gpu: &'a Gpu, fits: bool) -> Document<'a> {
     Document { schema: SCHEMA, gpu: gpu.key.as_str(), fits, ..Document::default() }
 }
@@ -175,11 +169,10 @@ pub fn layout(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>]) -> Answer {
     match place(table, demands) {
         Ok(placed) => {
             let room = room_left(table, demands);
-            let mut text = format!("{}: {} fits\n", gpu.key, words(demands));
+            let mut text = format!("{}: {} fits\n", gpu.key, in_words(demands));
             indent(&mut text, &draw(table, &placed));
             if !room.is_empty() {
-                let room: Vec<String> =
-                    room.iter().map(|d| format!("{} × {}", d.count, d.profile.name)).collect();
+                let room: Vec<String> = room.iter().map(ToString::to_string).collect();
                 let moved = open_placements(table, &placed).is_empty();
                 let moved = if moved { " if the others stand elsewhere" } else { "" };
                 text.push_str(&format!("  room for {}{moved}\n", room.join(", or for ")));
@@ -190,11 +183,11 @@ pub fn layout(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>]) -> Answer {
             Answer { text, json: json::pretty(&document), fits: true }
         }
         Err(why) => {
-            let mut text = format!("{}: {} does not fit\n", gpu.key, words(demands));
+            let mut text = format!("{}: {} does not fit\n", gpu.key, in_words(demands));
             if let Some(conflict) = conflict(table, demands) {
                 indent(&mut text, &draw(table, &conflict.fits));
-                text.push_str(&format!("  no room for {} beside that\n", words(&conflict.rest)));
-                text.push_str(&format!("  conflict: {}\n", words(&conflict.between)));
+                text.push_str(&format!("  no room for {} beside that\n", in_words(&conflict.rest)));
+                text.push_str(&format!("  conflict: {}\n", in_words(&conflict.between)));
             }
             text.push_str(&match why {
                 NoLayout::TooManySlices { wanted, available } => {
@@ -209,7 +202,7 @@ pub fn layout(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>]) -> Answer {
                 }
             });
             let near = nearest_layouts(table, demands, 3);
-            let words: Vec<String> = near.iter().map(|layout| words(layout)).collect();
+            let words: Vec<String> = near.iter().map(|layout| in_words(layout)).collect();
             if !words.is_empty() {
                 text.push_str(&format!("  nearest that fit: {}\n", words.join("  ·  ")));
             }
@@ -225,7 +218,7 @@ pub fn list(gpu: &Gpu, row: &MigTableRow) -> Answer {
     let layouts = maximal_layouts(&row.table);
     let mut text = format!("{}: {} layouts leave no room\n", gpu.key, layouts.len());
     for layout in &layouts {
-        text.push_str(&format!("  {}\n", words(layout)));
+        text.push_str(&format!("  {}\n", in_words(layout)));
     }
     let mut document = document(gpu, true);
     document.layouts = layouts.iter().map(|layout| counts(layout)).collect();
@@ -236,9 +229,9 @@ pub fn list(gpu: &Gpu, row: &MigTableRow) -> Answer {
 pub fn packing(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>], gpus: u32) -> Answer {
     let packing: Packing<'_> = pack(&row.table, demands, gpus);
     let fits = packing.unserved.is_empty();
-    let mut text = format!("{} on {gpus} × {}\n", words(demands), gpu.key);
+    let mut text = format!("{} on {gpus} × {}\n", in_words(demands), gpu.key);
     for part in &packing.gpus {
-        text.push_str(&format!("  {:>4} × {}\n", part.gpus, words(&part.layout)));
+        text.push_str(&format!("  {:>4} × {}\n", part.gpus, in_words(&part.layout)));
     }
     let usage = |name: &str, usage: Usage| {
         let percent = (usage.used * 100).checked_div(usage.total).unwrap_or(0);
@@ -253,7 +246,7 @@ pub fn packing(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>], gpus: u32) 
     if !fits {
         let best =
             if packing.proved { "no packing serves more" } else { "a better packing may exist" };
-        text.push_str(&format!("  not served: {}; {best}\n", words(&packing.unserved)));
+        text.push_str(&format!("  not served: {}; {best}\n", in_words(&packing.unserved)));
     }
     let usage = |u: Usage| JsonUsage { used: u.used, total: u.total, stranded: u.stranded };
     let mut document = document(gpu, fits);
@@ -284,7 +277,7 @@ pub fn change(
     });
     let way: Transition<'_> =
         transition(&row.table, now.as_deref(), Some(to), mode_needs_reset).ok()?;
-    let mut text = format!("{}: to {}\n", gpu.key, words(to));
+    let mut text = format!("{}: to {}\n", gpu.key, in_words(to));
     let name = |id: u32| {
         let profile = row.table.profiles.iter().find(|profile| profile.id == id);
         profile.map(|profile| profile.name.to_string()).unwrap_or_default()

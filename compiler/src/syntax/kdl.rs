@@ -1,7 +1,5 @@
 //! KDL 2 into the tree. Source of the form: the KDL 2.0 specification.
 
-use std::collections::BTreeSet;
-
 use fleetc_schema::diag::Diagnostic;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 
@@ -48,12 +46,11 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
             let unclosed = |found: &&kdl::KdlDiagnostic| is_unclosed(message(found));
             let others = error.diagnostics.iter().filter(|found| !unclosed(found)).count();
             let causes = error.diagnostics.iter().filter(|found| others == 0 || !unclosed(found));
-            let mut told = BTreeSet::new();
-            let causes = causes.filter(|found| {
-                told.insert((found.span.offset(), found.span.len(), message(found)))
-            });
-            let found: Vec<_> = causes.take(MAX_FINDINGS).collect();
-            for found in found.into_iter().map(|found| finding(file, text, found)) {
+            let most = diagnostics.len() + MAX_FINDINGS;
+            for found in causes.map(|found| finding(file, text, found)) {
+                if diagnostics.len() == most {
+                    break;
+                }
                 if !diagnostics.contains(&found) {
                     diagnostics.push(found);
                 }
@@ -65,9 +62,9 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
     document.nodes().iter().map(|node| reader.node(node)).collect()
 }
 
-/// Runs the parser, which goes a level deeper for each mistake or comment mark: its
-/// stack grows with the text, so that a hostile file ends in a finding and not in an abort. Memory is
-/// only taken as far as the stack is used.
+/// Runs the parser, which goes a level deeper for each mistake or comment mark: its stack grows with
+/// the text, so that a hostile file ends in a finding and not in an abort. Memory is only taken as far
+/// as the stack is used.
 fn document(text: &str) -> Result<Result<KdlDocument, kdl::KdlError>, &'static str> {
     let stack = text.len().saturating_mul(STACK_PER_BYTE).saturating_add(LEAST_STACK);
     std::thread::scope(|scope| {
@@ -226,15 +223,17 @@ fn excess(text: &str) -> Option<(usize, Excess)> {
         let here = slashdashes;
         let mark = (*byte, bytes.get(at + 1));
         match mark {
-            (b'/', Some(b'-')) => slashdashes += 1,
+            (b'/', Some(b'-')) => {
+                slashdashes += 1;
+                let around = open.iter().filter(|slashed| **slashed).count();
+                if slashdashes + around > MAX_SLASHDASHES {
+                    return Some((at, Excess::Slashdashes));
+                }
+            }
             (b'-', _) if at > 0 && bytes.get(at - 1) == Some(&b'/') => {}
             (b'/', Some(b'/' | b'*')) => {}
             _ if byte.is_ascii_whitespace() => {}
             _ => slashdashes = 0,
-        }
-        let inside = open.iter().filter(|slashed| **slashed).count();
-        if slashdashes + inside > MAX_SLASHDASHES {
-            return Some((at, Excess::Slashdashes));
         }
         match byte {
             b'{' if open.len() == MAX_DEPTH => return Some((at, Excess::Depth)),

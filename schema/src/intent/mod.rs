@@ -133,6 +133,11 @@ impl Intent {
         self.classes.values().filter(move |class| class.node.cluster == *cluster)
     }
 
+    /// The classes of one pool, whoever owns them, in order.
+    pub fn classes_of_pool<'a>(&'a self, pool: &'a PoolName) -> impl Iterator<Item = &'a Class> {
+        self.classes.values().filter(move |class| class.node.pool == *pool)
+    }
+
     /// What a pool hands out in one cluster: each resource with how many there are.
     pub fn capacity(&self, pool: &PoolName, cluster: &ClusterName) -> IndexMap<Resource, u64> {
         let mut capacity = IndexMap::new();

@@ -6,6 +6,7 @@
 //! found, and always at the same placement. Source: NVIDIA MIG User Guide, "Supported MIG Profiles".
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::{Engines, GiProfile, MigTable, Placement};
 
@@ -16,6 +17,20 @@ pub struct Demand<'a> {
     pub profile: &'a GiProfile,
     /// How many.
     pub count: u32,
+}
+
+/// `4 × 1g.10gb`.
+impl fmt::Display for Demand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} × {}", self.count, self.profile.name)
+    }
+}
+
+/// A layout in words: `1 × 3g.40gb + 4 × 1g.10gb`; `nothing` if it is empty.
+pub fn in_words(demands: &[Demand<'_>]) -> String {
+    let some = demands.iter().filter(|demand| demand.count > 0);
+    let parts: Vec<String> = some.map(ToString::to_string).collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(" + ") }
 }
 
 /// An instance of a profile and where it stands.

@@ -22,7 +22,7 @@ mod transition;
 
 pub use conflict::{Conflict, Engine, EngineShort, conflict};
 pub use drawing::draw;
-pub use layout::{Demand, NoLayout, Placed, is_legal, open_placements, place};
+pub use layout::{Demand, NoLayout, Placed, in_words, is_legal, open_placements, place};
 pub use names::{label_gb, names_for_total};
 pub use nearest::nearest_layouts;
 pub use pack::{PackedGpus, Packing, Usage, pack};

@@ -86,10 +86,9 @@ impl Target for MigParted {
                     class.gpus.iter().map(|gpu| gpu.mig.is_some()).collect::<Vec<_>>()
                 });
                 let resets = [old, new].into_iter().flatten().any(|scope| {
-                    let classes = scope.intent().classes.values();
-                    let of_pool = |class: &&Class| class.node.pool == *pool;
-                    let gpus = classes.filter(of_pool).filter_map(|class| class.node.gpu.as_ref());
-                    gpus.into_iter().any(|gpu| gpu.mig_mode_needs_reset)
+                    let classes = scope.intent().classes_of_pool(pool);
+                    let mut gpus = classes.filter_map(|class| class.node.gpu.as_ref());
+                    gpus.any(|gpu| gpu.mig_mode_needs_reset)
                 });
                 match resets {
                     true => Effect::on(
