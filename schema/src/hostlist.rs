@@ -319,7 +319,8 @@ impl HostRange {
 }
 
 impl fmt::Display for Hostlist {
-    /// The shortest form: ranges of one prefix and suffix share a bracket pair.
+    /// The shortest form: ranges of one prefix and suffix share a bracket pair. Names that begin
+    /// with their number stand alone, since a bracket pair needs a name before it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0.as_slice();
         let mut first = true;
@@ -343,6 +344,10 @@ impl fmt::Display for Hostlist {
 
 fn write_group(f: &mut fmt::Formatter<'_>, group: &[HostRange]) -> fmt::Result {
     let Some(head) = group.first() else { return Ok(()) };
+    if head.prefix.is_empty() {
+        let names = group.iter().flat_map(|range| (range.lo..=range.hi).map(|n| range.name(n)));
+        return f.write_str(&names.collect::<Vec<_>>().join(","));
+    }
     if group.len() == 1 && head.lo == head.hi {
         return f.write_str(&head.name(head.lo));
     }
@@ -624,6 +629,8 @@ mod tests {
             ("r[1-2]-ib", "r[1-2]-ib"),
             ("n[1-2]-ib0", "n1-ib0,n2-ib0"),
             ("n[1-2]0", "n[10,20]"),
+            ("1,0", "0,1"),
+            ("9-ib,8-ib,10", "10,8-ib,9-ib"),
         ] {
             assert_eq!(list(text).to_string(), folded, "{text}");
         }
@@ -681,7 +688,7 @@ mod tests {
 
     fn names() -> impl Strategy<Value = Vec<String>> {
         let name = (
-            prop::sample::select(vec!["n", "gpu", "r1n", "x-"]),
+            prop::sample::select(vec!["", "n", "gpu", "r1n", "x-"]),
             0_u32..120,
             1_usize..4,
             prop::sample::select(vec!["", "-ib", "-e0"]),
