@@ -31,6 +31,11 @@ impl Disk {
     pub fn new(root: Utf8PathBuf) -> Self {
         Self { root }
     }
+
+    /// The folder.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
 }
 
 impl Files for Disk {

@@ -41,6 +41,31 @@ pub struct Loaded {
     pub overrides: Vec<Override>,
 }
 
+/// A word whose values name files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileWord {
+    /// Files that are part of this one.
+    Include,
+    /// The spec beneath this one.
+    Extends,
+}
+
+/// Visits every value that names a file.
+pub fn each_file(nodes: &mut [Node], visit: &mut dyn FnMut(FileWord, &mut Value)) {
+    for node in nodes {
+        let word = match node.name.text.as_str() {
+            "include" => FileWord::Include,
+            "extends" => FileWord::Extends,
+            "fleet" => {
+                each_file(&mut node.children, visit);
+                continue;
+            }
+            _ => continue,
+        };
+        node.args.iter_mut().for_each(|value| visit(word, value));
+    }
+}
+
 /// Reads the entry file and everything it names.
 ///
 /// # Errors

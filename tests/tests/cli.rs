@@ -41,9 +41,9 @@ fn lab() -> String {
 fn help_goes_to_stdout_and_a_wrong_command_line_exits_2() {
     let help = run(&["--help"]);
     assert_eq!((help.code, help.err.as_str()), (0, ""));
-    for word in
-        ["check", "compile", "diff", "catalog", "mig", "explain", "fmt", "convert", "schema"]
-    {
+    for word in [
+        "init", "check", "compile", "diff", "catalog", "mig", "explain", "fmt", "convert", "schema",
+    ] {
         assert!(help.out.contains(word), "{word}");
     }
     for args in [&["nonsense"][..], &[], &["check"], &["compile", "x"]] {
@@ -221,4 +221,53 @@ fn windows_line_ends_and_a_byte_order_mark_are_read() {
     let spec = root.join("fleet.kdl");
     std::fs::write(&spec, format!("\u{feff}{}", text.replace('\n', "\r\n"))).unwrap();
     assert_eq!(run(&["check", spec.as_str()]).code, 0);
+}
+
+// ---- init --------------------------------------------------------------------------------------
+
+#[test]
+fn init_writes_a_fleet_without_findings_and_overwrites_nothing() {
+    let (_dir, root) = scratch();
+    std::fs::create_dir(root.join(".git")).unwrap();
+    let folder = root.join("fleets/first one");
+    let made = run(&["init", folder.as_str(), "--name", "first"]);
+    assert_eq!((made.code, made.err.as_str()), (0, ""));
+    let workflow = folder.join(".github/workflows/fleet-first.yml");
+    assert!(workflow.exists(), "a path with a blank is not for a shell: beside the fleet");
+
+    let folder = root.join("fleets/second");
+    let made = run(&["init", folder.as_str()]);
+    assert_eq!((made.code, made.err.as_str()), (0, ""));
+    let workflow =
+        std::fs::read_to_string(root.join(".github/workflows/fleet-second.yml")).unwrap();
+    let read: Value = serde_yaml::from_str(&workflow).unwrap();
+    let steps = read["jobs"]["fleet"]["steps"].as_array().unwrap();
+    let commands: Vec<&str> = steps.iter().filter_map(|step| step["run"].as_str()).collect();
+    for command in
+        ["fleetc check fleets/second --format github", "fleetc fmt --check fleets/second"]
+    {
+        assert!(commands.contains(&command), "{commands:?}");
+    }
+    assert!(
+        !workflow.contains('@') || workflow.matches('@').count() == 2,
+        "two actions by version"
+    );
+
+    let spec = folder.join("fleet.kdl");
+    assert!(std::fs::read_to_string(&spec).unwrap().contains("fleet \"second\""));
+    let checked = run(&["check", folder.as_str()]);
+    assert_eq!((checked.code, checked.out.as_str()), (0, ""), "{}", checked.err);
+    assert_eq!(run(&["fmt", "--check", folder.as_str()]).out, "");
+    let out = root.join("out").to_string();
+    assert_eq!(run(&["compile", folder.as_str(), "-o", &out]).code, 0);
+
+    std::fs::write(&spec, "mine").unwrap();
+    std::fs::remove_dir_all(root.join(".github")).unwrap();
+    let again = run(&["init", folder.as_str()]);
+    assert_eq!((again.code, again.out.as_str()), (2, ""));
+    assert!(again.err.contains("nothing was written"), "{}", again.err);
+    assert_eq!(std::fs::read_to_string(&spec).unwrap(), "mine");
+    assert!(!root.join(".github").exists());
+    assert_eq!(run(&["init", root.join("x").as_str(), "--name", "No Name"]).code, 2);
+    assert!(!root.join("x").exists());
 }

@@ -501,3 +501,55 @@ fn convert_refuses_a_spec_with_errors_and_its_own_form() {
     assert_eq!(named.code, 2);
     assert_eq!(std::fs::read_to_string(&spec).unwrap(), "fleet \"x\"\n");
 }
+
+#[test]
+fn a_folder_is_converted_with_what_it_includes() {
+    let northwind = repository().join("fleets/northwind").to_string();
+    let several = run(&["convert", &northwind, "--to", "yaml"]);
+    assert_eq!((several.code, several.out.as_str()), (2, ""));
+    assert!(several.err.contains("name a folder with -o"), "{}", several.err);
+
+    let (_dir, root) = scratch(&[
+        ("shared.kdl", "team \"shared\" { contact slack=\"#s\" }\n"),
+        ("a.kdl", "include \"b/b.kdl\" \"c.yaml\"\n"),
+        ("c.yaml", "team:\n  c:\n    contact: {slack: \"#c\"}\n"),
+    ]);
+    std::fs::create_dir_all(root.join("f/b")).unwrap();
+    std::fs::create_dir(root.join(".git")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(root.join(name), text).unwrap();
+    write("f/fleet.kdl", "fleet \"x\" { include \"a.kdl\" \"../shared.kdl\" }\n");
+    std::fs::rename(root.join("a.kdl"), root.join("f/a.kdl")).unwrap();
+    std::fs::rename(root.join("c.yaml"), root.join("f/c.yaml")).unwrap();
+    write("f/b/b.kdl", "team \"b\" { contact slack=\"#b\" }\n");
+
+    let (spec, twin) = (root.join("f").to_string(), root.join("f/twin/yaml").to_string());
+    let written = run(&["convert", &spec, "--to", "yaml", "-o", &twin]);
+    let files = ["fleet.yaml", "a.yaml", "b/b.yaml"].map(|file| format!("{twin}/{file}\n"));
+    assert_eq!((written.code, written.out), (0, files.concat()), "{}", written.err);
+    let text = |file: &str| std::fs::read_to_string(format!("{twin}/{file}")).unwrap();
+    assert!(
+        text("fleet.yaml").contains("- a.yaml\n")
+            && text("fleet.yaml").contains("- ../../../shared.kdl\n")
+    );
+    assert!(text("a.yaml").contains("- b/b.yaml\n") && text("a.yaml").contains("- ../../c.yaml\n"));
+    let intent = |spec: &str| run(&["explain", "item", spec, "team/b"]).code;
+    assert_eq!((intent(&spec), intent(&twin)), (0, 0));
+
+    let (_other, outside) = scratch(&[]);
+    let refused = run(&["convert", &spec, "--to", "yaml", "-o", outside.as_str()]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    assert!(refused.err.contains("stays where it is"), "{}", refused.err);
+    assert_eq!(outside.read_dir_utf8().unwrap().count(), 0);
+}
+
+#[test]
+fn fmt_of_a_folder_takes_what_its_spec_includes_and_not_its_base() {
+    let (_dir, root) = scratch(&[
+        ("fleet.kdl", "fleet \"x\" { include \"a.kdl\"; extends \"base.kdl\" }\n"),
+        ("a.kdl", "team  \"a\"\n"),
+        ("base.kdl", "fleet  \"base\"\n"),
+        ("other.kdl", "team  \"other\"\n"),
+    ]);
+    let done = run(&["fmt", root.as_str()]);
+    assert_eq!((done.code, done.out), (0, format!("{}\n", root.join("a.kdl"))), "{}", done.err);
+}

@@ -8,7 +8,7 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
-use fleetc_tests::{Form, Texts, check_fleet, check_text, compiled, repository};
+use fleetc_tests::{FLEETS, Form, Texts, check_fleet, check_text, compiled, repository};
 
 fn lab() -> String {
     std::fs::read_to_string(repository().join("fleets/lab/fleet.kdl")).unwrap()
@@ -30,15 +30,21 @@ fn differing<'a>(a: &'a Texts, b: &'a Texts) -> Vec<&'a str> {
 
 #[test]
 fn twins_give_the_same_bytes_but_for_the_side_table() {
-    let kdl = compiled(&check_fleet("fleets/lab").unwrap()).unwrap();
-    let yaml = compiled(&check_fleet("fleets/lab/yaml").unwrap()).unwrap();
-    assert_eq!(differing(&kdl, &yaml), ["fleet/intent/sources.jsonl"]);
+    for (_, spec) in FLEETS {
+        let kdl = compiled(&check_fleet(spec).unwrap()).unwrap();
+        let yaml = compiled(&check_fleet(&format!("{spec}/yaml")).unwrap()).unwrap();
+        assert_eq!(differing(&kdl, &yaml), ["fleet/intent/sources.jsonl"], "{spec}");
+    }
 }
 
 #[test]
-fn the_example_fleet_has_no_finding_in_either_form() {
-    for spec in ["fleets/lab", "fleets/lab/yaml"] {
-        assert!(check_fleet(spec).unwrap().diagnostics.is_empty(), "{spec}");
+fn the_example_fleets_have_no_finding_in_either_form() {
+    for (_, spec) in FLEETS {
+        for spec in [(*spec).to_owned(), format!("{spec}/yaml")] {
+            let checked = check_fleet(&spec).unwrap();
+            let found: Vec<&String> = checked.diagnostics.iter().map(|d| &d.title).collect();
+            assert!(found.is_empty(), "{spec}: {found:?}");
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a small working fleet to start from, with a CI workflow; nothing is overwritten
+    Init(InitArgs),
     /// Report everything that is wrong with a spec
     Check(CheckArgs),
     /// Write the output tree of a spec
@@ -34,14 +36,14 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Put specs in one style and print the files that changed
     ///
-    /// KDL is printed anew: comments, empty lines and what stands on one line stay. Of YAML only
+    /// A folder stands for its spec and what that includes, a file for itself. KDL is printed anew: comments, empty lines and what stands on one line stay. Of YAML only
     /// blanks at line ends, line ends and the end of the file are touched, since no printer keeps its
     /// comments; tabs between words are refused. A file that does not parse is refused, and then none
     /// is written.
     Fmt(FmtArgs),
     /// Write a spec in the other form: KDL as YAML, YAML as KDL
     ///
-    /// Comments go along to the nearest item if they stand on lines of their own or at the end of a
+    /// A folder stands for its spec and what that includes, a file for itself. Comments go along to the nearest item if they stand on lines of their own or at the end of a
     /// line. Other comments are dropped, as is what `/-` takes out, and their number is printed.
     Convert(ConvertArgs),
     /// Print the JSON Schema of a document
@@ -68,6 +70,17 @@ pub enum Format {
     Text,
     /// For tools.
     Json,
+}
+
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The folder of the fleet
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: Utf8PathBuf,
+    /// The name of the fleet [default: the name of the folder]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// Arguments of `check`.
@@ -250,7 +263,7 @@ pub struct ConvertArgs {
     /// The form to write
     #[arg(long, value_enum)]
     pub to: SpecForm,
-    /// File to write, instead of standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// File to write, instead of standard output; a folder if the spec has several files
+    #[arg(short, long, value_name = "PATH")]
     pub output: Option<Utf8PathBuf>,
 }

@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::args::FmtArgs;
 use super::{CommandError, FAILED, OK, Outcome, Stream, locate, replace};
 use crate::files::{Files, MAX_FILE_BYTES, Memory};
+use crate::format::whole::{Part, parts, relative};
 use crate::format::{self, Refused};
 use crate::source::{self, Form};
 use crate::{check, render};
@@ -26,8 +27,11 @@ pub fn run(
     }
     let mut changed = Vec::new();
     let mut refused = false;
+    let mut all = Vec::new();
     for spec in &args.specs {
-        let file = find(root, spec)?;
+        all.extend(find(root, spec)?);
+    }
+    for file in all {
         match format::format(file.form, &file.text) {
             Ok(text) if text.as_bytes() == file.bytes => {}
             Ok(text) => changed.push((file, text)),
@@ -109,17 +113,29 @@ struct File {
     text: String,
 }
 
-fn find(root: Option<&Utf8Path>, spec: &Utf8Path) -> Result<File, CommandError> {
+/// A file alone, or the files of the spec of a folder.
+fn find(root: Option<&Utf8Path>, spec: &Utf8Path) -> Result<Vec<File>, CommandError> {
     let (files, path) = locate::locate(root, spec)?;
-    let (path, form) = source::entry_file(&files, &path)?;
-    let text = source::read_text(&files, &path)?;
-    let bytes =
-        files.read(&path).map_err(|error| source::ReadError::Io { path: path.clone(), error })?;
-    let shown = match (spec.is_dir(), path.file_name()) {
-        (true, Some(name)) => spec.join(name),
-        _ => spec.to_owned(),
+    let (entry, form) = source::entry_file(&files, &path)?;
+    let whole = match spec.is_dir() {
+        true => parts(&files, &entry)?,
+        false => {
+            let text = source::read_text(&files, &entry)?;
+            vec![Part { path: entry, form, text }]
+        }
     };
-    Ok(File { shown, path, form, bytes, text })
+    let mut found = Vec::new();
+    for Part { path: part, form, text } in whole {
+        let bytes = files
+            .read(&part)
+            .map_err(|error| source::ReadError::Io { path: part.clone(), error })?;
+        let shown = match spec.is_dir() {
+            true => spec.join(relative(&path, &part)),
+            false => spec.to_owned(),
+        };
+        found.push(File { shown, path: part, form, bytes, text });
+    }
+    Ok(found)
 }
 
 /// Prints why a text is refused.

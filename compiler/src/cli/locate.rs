@@ -42,3 +42,18 @@ fn default_root(spec: &Utf8Path) -> Utf8PathBuf {
     let repository = folder.ancestors().find(|ancestor| ancestor.join(".git").exists());
     repository.unwrap_or(folder).to_owned()
 }
+
+/// The absolute path of a file or folder that may not be there yet.
+pub fn full(path: &Utf8Path) -> Utf8PathBuf {
+    let start = |ancestor: &Utf8Path| match ancestor.as_str() {
+        "" => Utf8Path::new(".").canonicalize_utf8(),
+        _ => ancestor.canonicalize_utf8(),
+    };
+    path.ancestors()
+        .find_map(|ancestor| {
+            let rest = path.strip_prefix(ancestor).ok()?;
+            let start = start(ancestor).ok()?;
+            Some(if rest.as_str().is_empty() { start } else { start.join(rest) })
+        })
+        .unwrap_or_else(|| path.to_owned())
+}

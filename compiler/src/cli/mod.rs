@@ -11,6 +11,7 @@ mod convert;
 mod diff;
 mod explain;
 mod fmt;
+mod init;
 mod locate;
 mod mig;
 mod replace;
@@ -72,6 +73,7 @@ pub fn run(
     };
     let root = cli.root.as_deref();
     let outcome = match &cli.command {
+        Command::Init(args) => init::run(args, out),
         Command::Check(args) => check::run(root, args, out, err),
         Command::Compile(args) => compile::run(root, args, out, err),
         Command::Diff(args) => diff::run(root, args, out, err),

@@ -7,6 +7,7 @@
 use super::notes::{self, Noted};
 use super::{Refused, parse, same, to_kdl, to_yaml};
 use crate::language::kinds::Spec;
+use crate::load::each_file;
 use crate::source::Form;
 use crate::syntax::{Node, Scalar, Value};
 
@@ -24,7 +25,24 @@ pub struct Converted {
 /// # Errors
 /// It does not parse, or has words that the table of kinds has not.
 pub fn convert(from: Form, text: &str) -> Result<Converted, Refused> {
-    let nodes = parse(from, text)?;
+    convert_and_rename(from, text, &|name| name.to_owned())
+}
+
+/// Converts a spec that will name its files otherwise.
+///
+/// # Errors
+/// As [`convert`].
+pub fn convert_and_rename(
+    from: Form,
+    text: &str,
+    rename: &dyn Fn(&str) -> String,
+) -> Result<Converted, Refused> {
+    let mut nodes = parse(from, text)?;
+    each_file(&mut nodes, &mut |_, value| {
+        if let Scalar::String(name) = &mut value.scalar {
+            *name = rename(name);
+        }
+    });
     let noted = match from {
         Form::Kdl => notes::of_kdl(text, &nodes),
         Form::Yaml => notes::of_yaml(text, &nodes),

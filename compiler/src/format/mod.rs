@@ -12,6 +12,7 @@ mod to_kdl;
 mod to_yaml;
 mod tokens;
 mod tree;
+pub mod whole;
 mod yaml;
 
 use fleetc_schema::diag::{Diagnostic, rules};
