@@ -166,7 +166,15 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
         .map(|found| (found.labels.first().and_then(|label| checked.span(&label.place)), found))
         .collect();
     order.sort_by_key(|(span, _)| *span);
-    checked.diagnostics = order.into_iter().map(|(_, found)| found).collect();
+    let form = |span: Span| source::form_of(&checked.sources.of(span)?.path);
+    let in_its_form = |(span, mut found): (Option<Span>, Diagnostic)| {
+        if span.and_then(form) == Some(source::Form::Yaml) {
+            found.help = found.help.iter().map(|help| language::in_yaml(help)).collect();
+        }
+        found
+    };
+    let diagnostics = order.into_iter().map(in_its_form).collect();
+    checked.diagnostics = diagnostics;
     Ok(checked)
 }
 

@@ -228,8 +228,26 @@ impl Loader<'_> {
                     }
                     _ => &rules::SPEC_INCLUDE_NOT_FOUND,
                 };
-                let finding = Diagnostic::new(rule, error.to_string()).at(value.span, "named here");
-                self.cx.report(finding.help("names are relative to the file that holds them"));
+                let title = match &error {
+                    ReadError::Io { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
+                        format!("there is no file `{path}`")
+                    }
+                    ReadError::UnknownForm { .. } => {
+                        format!("`{path}` is no spec: the name of one ends in .kdl, .yaml or .yml")
+                    }
+                    error => error.to_string(),
+                };
+                let named = format!("{path}.{}", from.extension().unwrap_or("kdl"));
+                let help = if text.contains(['*', '?']) {
+                    "name each file: patterns are not taken".to_owned()
+                } else if self.files.has(Utf8Path::new(&named)) {
+                    let ending = named.get(path.as_str().len()..).unwrap_or_default();
+                    format!("did you mean `{text}{ending}`?")
+                } else {
+                    "names are relative to the file that holds them".to_owned()
+                };
+                let finding = Diagnostic::new(rule, title).at(value.span, "named here");
+                self.cx.report(finding.help(help));
                 self.unparsed = true;
                 return Vec::new();
             }

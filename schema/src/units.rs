@@ -199,8 +199,25 @@ impl FromStr for Seconds {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let units = &[("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400), ("w", 604_800)];
-        scaled(text, "time", units).map(Seconds)
+        let units = &[("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
+        let whole = scaled(text, "time", units);
+        let sum = || {
+            // `1h30m`: parts from the largest unit down, each a whole number.
+            let (mut rest, mut units, mut sum) = (text.trim(), units.iter(), 0_u64);
+            while !rest.is_empty() {
+                let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+                let unit = after.chars().next()?;
+                let (_, size) = units.find(|(name, _)| unit.to_string() == *name)?;
+                sum = sum.checked_add(number.parse::<u64>().ok()?.checked_mul(*size)?)?;
+                rest = after.get(unit.len_utf8()..)?;
+            }
+            Some(sum)
+        };
+        match whole {
+            Err(UnitError::OtherUnit { .. }) => sum().map_or(whole, Ok),
+            whole => whole,
+        }
+        .map(Seconds)
     }
 }
 

@@ -6,7 +6,7 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use indexmap::IndexMap;
 
-use super::{Arg, Field, Form, Kind, Occurs, ValueType, did_you_mean, kinds, listing};
+use super::{Arg, Field, Form, Kind, Occurs, Shape, ValueType, did_you_mean, kinds, listing};
 use crate::syntax::{Node, Scalar, Value, Word};
 
 /// A value with its place.
@@ -33,6 +33,8 @@ pub struct Cx {
     pub places: IndexMap<ItemPath, Span>,
     /// Paths of what could not be read: later rules are silent about them.
     pub poisoned: BTreeSet<ItemPath>,
+    /// Items with words that nobody knows: what they seem to lack may be what was meant.
+    pub unclear: BTreeSet<ItemPath>,
 }
 
 impl Cx {
@@ -51,41 +53,51 @@ impl Cx {
     }
 
     /// Checks the words of an item against its kind: unknown and repeated ones, and what is missing.
+    ///
+    /// One cause is one finding: what is missing because it is written otherwise is not news.
     pub(super) fn check_words(&mut self, node: &Node, kind: &'static Kind, path: &ItemPath) {
-        self.check_args(node, kind, path);
+        let mut lacks: Vec<&'static Field> =
+            kind.fields.iter().filter(|field| field.occurs == Occurs::Required).collect();
+        lacks.retain(|field| {
+            let word = |word: &Word| word.text == field.key;
+            !node.props.iter().any(|(name, _)| word(name))
+                && !node.children.iter().any(|child| word(&child.name))
+        });
+        for field in &lacks {
+            self.poison(&path.child(field.key));
+        }
+        let name = self.check_args(node, kind, path, &mut lacks);
         let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
-        // Fields that unknown words were probably meant to be: that they are missing is no news.
-        let mut meant: Vec<&str> = Vec::new();
-        for (word, _) in &node.props {
+        for (word, _) in node.props.iter().filter(|(word, _)| Some(word.span) != name) {
             match kind.field(&word.text) {
                 Some(field) if !field.is_child() => self.once(&mut seen, word, path),
-                known => meant.extend(self.unknown_property(word, kind, known, path)),
+                known => self.unknown_property(word, kind, known, path, &mut lacks),
             }
         }
-        for child in &node.children {
+        for child in node.children.iter().filter(|child| Some(child.name.span) != name) {
             match kind.field(&child.name.text) {
                 Some(field) if field.is_child() => {
                     if matches!(field.occurs, Occurs::Optional | Occurs::Required) {
                         self.once(&mut seen, &child.name, path);
                     }
                 }
-                known => meant.extend(self.unknown_node(child, kind, known, path)),
+                known => self.unknown_node(child, kind, known, path, &mut lacks),
             }
         }
-        for field in kind.fields.iter().filter(|field| field.occurs == Occurs::Required) {
-            let there = node.props.iter().any(|(word, _)| word.text == field.key)
-                || node.children.iter().any(|child| child.name.text == field.key);
-            if there {
-                continue;
-            }
-            self.poison(&path.child(field.key));
-            if !meant.contains(&field.key) {
-                self.missing(node, kind, field);
-            }
+        for field in lacks {
+            self.missing(node, kind, field);
         }
     }
 
-    fn check_args(&mut self, node: &Node, kind: &'static Kind, path: &ItemPath) {
+    /// Checks what stands right after the word. Gives the word of a property that holds the name, if
+    /// that is where it stands.
+    fn check_args(
+        &mut self,
+        node: &Node,
+        kind: &'static Kind,
+        path: &ItemPath,
+        lacks: &mut Vec<&'static Field>,
+    ) -> Option<Span> {
         let allowed = match kind.arg {
             Arg::Nothing => 0,
             Arg::Name(_) | Arg::Value { .. } => 1,
@@ -98,22 +110,43 @@ impl Cx {
             };
             let finding =
                 Diagnostic::new(&rules::SPEC_WRONG_TYPE, title).at(extra.span, "too much");
-            self.report(finding.help("remove it"));
+            self.report(finding.help(meant_by(node, kind, allowed, lacks)));
             self.poison(path);
         }
         if node.args.is_empty() {
             let (what, example) = match kind.arg {
-                Arg::Nothing | Arg::Value { required: false, .. } => return,
+                Arg::Nothing | Arg::Value { required: false, .. } => return None,
                 Arg::Name(ty) | Arg::NameAndValues(ty) => ("a name", ty.example),
                 Arg::Value { ty, .. } => (ty.name, ty.example),
             };
+            self.poison(path);
+            // A stranger with such a value is probably it, written under a word of its own.
+            let ty = match kind.arg {
+                Arg::Name(ty) | Arg::NameAndValues(ty) | Arg::Value { ty, .. } => Some(ty),
+                Arg::Nothing => None,
+            };
+            let props = node.props.iter().map(|(word, value)| (word, value));
+            let children = node.children.iter().filter_map(|child| match child.args.as_slice() {
+                [value] if child.children.is_empty() => Some((&child.name, value)),
+                _ => None,
+            });
+            let stranger = props.chain(children).find(|(word, value)| {
+                kind.field(&word.text).is_none() && ty.is_some_and(|ty| takes(ty, value))
+            });
+            if let Some((word, value)) = stranger {
+                let title = format!("`{}` is not a word of `{}`", word.text, kind.name);
+                let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_PROPERTY, title)
+                    .at(word.span, format!("{what} stands right after `{}`", kind.name));
+                self.report(finding.help(format!("write `{} {}`", kind.name, literal(value))));
+                return Some(word.span);
+            }
             let title = format!("`{}` needs {what}", kind.name);
             let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
                 .at(node.name.span, format!("{what} is missing after this"))
                 .help(format!("write `{} {example}`", kind.name));
             self.report(finding);
-            self.poison(path);
         }
+        None
     }
 
     fn once<'a>(&mut self, seen: &mut BTreeMap<&'a str, Span>, word: &'a Word, path: &ItemPath) {
@@ -134,17 +167,15 @@ impl Cx {
         kind: &'static Kind,
         known: Option<&'static Field>,
         path: &ItemPath,
-    ) -> Option<&'static str> {
-        if let Some(field) = known {
-            let title = format!("`{}` is a child of `{}`, not a property", word.text, kind.name);
-            let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_PROPERTY, title)
-                .at(word.span, "written as a property")
-                .help(format!("write it in braces: `{{ {} … }}`", field.key));
-            self.report(finding);
-            self.poison(&path.child(&word.text));
-            return Some(field.key);
-        }
-        self.unknown_word(word, kind, false)
+        lacks: &mut Vec<&'static Field>,
+    ) {
+        let Some(field) = known else { return self.unknown_word(word, kind, false, path, lacks) };
+        let title = format!("`{}` is a child of `{}`, not a property", word.text, kind.name);
+        let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_PROPERTY, title)
+            .at(word.span, "written as a property")
+            .help(format!("write it in braces: `{{ {} … }}`", field.key));
+        self.report(finding);
+        self.poison(&path.child(&word.text));
     }
 
     fn unknown_node(
@@ -153,31 +184,32 @@ impl Cx {
         kind: &'static Kind,
         known: Option<&'static Field>,
         path: &ItemPath,
-    ) -> Option<&'static str> {
+        lacks: &mut Vec<&'static Field>,
+    ) {
         let word = &child.name;
-        if let Some(field) = known {
-            let title = format!("`{}` is a property of `{}`, not a child", word.text, kind.name);
-            let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_NODE, title)
-                .at(word.span, "written as a child")
-                .help(format!("write it on the line of `{}`: `{}=…`", kind.name, field.key));
-            self.report(finding);
-            self.poison(&path.child(&word.text));
-            return Some(field.key);
-        }
-        self.unknown_word(word, kind, true)
+        let Some(field) = known else { return self.unknown_word(word, kind, true, path, lacks) };
+        let title = format!("`{}` is a property of `{}`, not a child", word.text, kind.name);
+        let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_NODE, title)
+            .at(word.span, "written as a child")
+            .help(format!("write it on the line of `{}`: `{}=…`", kind.name, field.key));
+        self.report(finding);
+        self.poison(&path.child(&word.text));
     }
 
     /// A word that the kind does not have. The nearest known word decides what it was meant to be,
-    /// so that a mistake is the same finding in KDL and in YAML.
-    /// Gives that word.
+    /// so that a mistake is the same finding in KDL and in YAML; else a word of an item inside, else
+    /// what is missing.
     fn unknown_word(
         &mut self,
         word: &Word,
         kind: &'static Kind,
         as_child: bool,
-    ) -> Option<&'static str> {
+        path: &ItemPath,
+        lacks: &mut Vec<&'static Field>,
+    ) {
         let near = did_you_mean(&word.text, kind.fields.iter().map(|field| field.key));
-        let is_child = near.and_then(|key| kind.field(key)).map_or(as_child, Field::is_child);
+        let field = near.and_then(|key| kind.field(key));
+        let is_child = field.map_or(as_child, Field::is_child);
         let rule = if is_child { &rules::SPEC_UNKNOWN_NODE } else { &rules::SPEC_UNKNOWN_PROPERTY };
         let title = match kind.name {
             "" => format!("`{}` is not a kind of item", word.text),
@@ -185,21 +217,45 @@ impl Cx {
         };
         let finding = Diagnostic::new(rule, title).at(word.span, "not known here");
         let words = || listing(kind.fields.iter().map(|field| field.key));
-        self.report(match near {
-            Some(near) => finding.help(format!("did you mean `{near}`?")),
-            None if kind.fields.is_empty() => finding.help("it takes nothing inside"),
-            None => finding.help(format!("it knows {}", words())),
-        });
-        near
+        let inner = inner_kind(kind, &word.text).filter(|_| near.is_none());
+        let lack = match lacks.as_slice() {
+            [_] => Some(0),
+            several => several.iter().position(|field| field.is_child() == as_child),
+        };
+        let finding = match (field, inner, lack) {
+            (Some(field), ..) => {
+                self.poison(&path.child(field.key));
+                lacks.retain(|lack| lack.key != field.key);
+                if word.text.ends_with(':') {
+                    finding.help(format!("KDL has no colon after a word: write `{} …`", field.key))
+                } else {
+                    finding.help(format!("did you mean `{}`?", field.key))
+                }
+            }
+            (None, Some(inner), _) => {
+                self.poison(&path.child(inner.name));
+                finding.help(format!("it stands in `{}`", inner.name))
+            }
+            (None, None, _) if kind.fields.is_empty() => finding.help("it takes nothing inside"),
+            (None, None, Some(lack)) => {
+                let field = lacks.remove(lack);
+                let example = example(field);
+                finding
+                    .help(format!("`{}` is missing: perhaps `{example}` is meant", field.key))
+                    .note(format!("`{}` knows {}", kind.name, words()))
+            }
+            (None, None, None) => {
+                self.unclear.insert(path.clone());
+                finding.help(format!("it knows {}", words()))
+            }
+        };
+        self.report(finding);
     }
 
     fn missing(&mut self, node: &Node, kind: &'static Kind, field: &Field) {
-        let example = match field.form {
-            Form::Property(ty) => format!("{}={}", field.key, ty.example),
-            Form::Value(ty) | Form::List(ty) => format!("{} {}", field.key, ty.example),
-            Form::Kind(_) => format!("{} …", field.key),
-        };
-        let (title, span) = match (kind.name, node.args.first()) {
+        let example = example(field);
+        let name = node.args.first().filter(|_| !matches!(kind.arg, Arg::Nothing));
+        let (title, span) = match (kind.name, name) {
             ("", _) => (format!("the spec has no `{}`", field.key), node.name.span),
             (name, Some(Value { scalar: Scalar::String(arg), .. })) => {
                 (format!("{name} `{arg}` states no `{}`", field.key), node.head())
@@ -334,6 +390,88 @@ impl Cx {
             found.push((child, path));
         }
         found
+    }
+}
+
+/// How a field is written.
+fn example(field: &Field) -> String {
+    match field.form {
+        Form::Property(ty) => format!("{}={}", field.key, ty.example),
+        Form::Value(ty) | Form::List(ty) => format!("{} {}", field.key, ty.example),
+        Form::Kind(_) => format!("{} …", field.key),
+    }
+}
+
+/// What values after an item were meant to be: a property with its `=` forgotten, the properties that
+/// it lacks, or nothing. Takes what it names off the list.
+fn meant_by(
+    node: &Node,
+    kind: &'static Kind,
+    allowed: usize,
+    lacks: &mut Vec<&'static Field>,
+) -> String {
+    let mut extra = node.args.iter().skip(allowed);
+    let (first, second) = (extra.next(), extra.next());
+    if let (Some(Value { scalar: Scalar::String(word), .. }), Some(value)) = (first, second)
+        && kind.field(word).is_some_and(|field| !field.is_child())
+    {
+        lacks.retain(|lack| lack.key != word);
+        return format!("write `{word}={}`", literal(value));
+    }
+    let (properties, rest): (Vec<_>, Vec<_>) =
+        std::mem::take(lacks).into_iter().partition(|field| !field.is_child());
+    *lacks = rest;
+    let one = match (properties.as_slice(), kind.fields) {
+        ([only], _) => Some(*only),
+        ([], [first, ..]) if allowed == 0 => Some(first),
+        _ => None,
+    };
+    if let (Some(field), Some(value), None) = (one, first, second)
+        && let Form::Property(ty) = &field.form
+        && takes(ty, value)
+    {
+        return format!("write `{}={}`", field.key, literal(value));
+    }
+    match properties.as_slice() {
+        [] => "remove it".to_owned(),
+        _ => {
+            let all: Vec<String> = properties.iter().map(|field| example(field)).collect();
+            format!("it takes `{}`", all.join(" "))
+        }
+    }
+}
+
+/// True if a value looks like one of the type.
+fn takes(ty: &super::Type, value: &Value) -> bool {
+    match (ty.shape, &value.scalar) {
+        (Shape::Words(words), Scalar::String(text)) => words.contains(&text.as_str()),
+        (Shape::Text(_), Scalar::String(_))
+        | (Shape::Number { .. }, Scalar::Integer(_))
+        | (Shape::Bool, Scalar::Bool(_)) => true,
+        _ => false,
+    }
+}
+
+/// A value as it is written.
+fn literal(value: &Value) -> String {
+    match &value.scalar {
+        Scalar::String(text) => format!("\"{text}\""),
+        Scalar::Integer(number) => number.to_string(),
+        Scalar::Decimal(raw) => raw.clone(),
+        Scalar::Bool(value) => format!("#{value}"),
+        Scalar::Null | Scalar::Collection(_) => "…".to_owned(),
+    }
+}
+
+/// The one kind inside this one that has the word.
+fn inner_kind(kind: &'static Kind, word: &str) -> Option<&'static Kind> {
+    let mut inner = kind.fields.iter().filter_map(|field| match field.form {
+        Form::Kind(inner) if inner().field(word).is_some() => Some(inner()),
+        _ => None,
+    });
+    match (inner.next(), inner.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
     }
 }
 

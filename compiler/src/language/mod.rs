@@ -4,12 +4,14 @@
 //! the YAML reader, "did you mean" and the language reference use) and the struct with its decoder.
 
 mod decode;
+mod in_yaml;
 pub mod json_schema;
 pub mod kinds;
 pub mod reference;
 mod values;
 
 pub use decode::{At, Cx, Reference, spec};
+pub use in_yaml::in_yaml;
 pub use kinds::Positive;
 pub use values::{Count, ValueType};
 
@@ -133,18 +135,28 @@ impl Field {
     }
 }
 
-/// The known word nearest to what was written, if one is near enough to be meant.
+/// The known word nearest to what was written, if one is near enough to be meant. Case and the kind of
+/// dash do not count; of a word that is cut short, the only one that begins with it is meant.
 pub fn did_you_mean<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let limit = (written.chars().count() / 3).max(1);
-    known
-        .into_iter()
-        .map(|word| (strsim::damerau_levenshtein(written, word), word))
-        .filter(|(distance, word)| *distance <= limit && *word != written)
+    let plain = |word: &str| word.to_lowercase().replace('_', "-");
+    let meant = plain(written);
+    let limit = (meant.chars().count() / 3).max(1);
+    let known: Vec<&str> = known.into_iter().filter(|word| *word != written).collect();
+    let near = known
+        .iter()
+        .map(|word| (strsim::damerau_levenshtein(&meant, &plain(word)), *word))
+        .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
+        .map(|(_, word)| word);
+    let mut longer = known.iter().filter(|word| meant.len() > 2 && plain(word).starts_with(&meant));
+    match (near, longer.next(), longer.next()) {
+        (Some(near), ..) => Some(near),
+        (None, Some(only), None) => Some(only),
+        _ => None,
+    }
 }
 
 /// The words of a list in backticks: at most eight, then how many more.
@@ -168,6 +180,10 @@ mod tests {
         assert_eq!(did_you_mean("pol", known), Some("pool"));
         assert_eq!(did_you_mean("colour", known), None);
         assert_eq!(did_you_mean("x", known), None);
+        assert_eq!(did_you_mean("DGX_H100", ["dgx-h100", "dgx-h200"]), Some("dgx-h100"));
+        assert_eq!(did_you_mean("share", known), Some("sharing"), "the only one that begins so");
+        assert_eq!(did_you_mean("dcgm", ["dcgm-exporter", "other"]), Some("dcgm-exporter"));
+        assert_eq!(did_you_mean("gpu", ["gpus-by-slot", "gpu-reset-it"]), None, "which?");
     }
 
     #[test]

@@ -42,6 +42,11 @@ fn text<'a>(value: &'a Value, ty: &Type) -> Result<&'a str, Finding> {
         Scalar::Bool(_) | Scalar::Null | Scalar::Collection(_) => None,
     };
     let finding = wrong_type(value, ty);
+    if matches!(value.scalar, Scalar::Collection(_)) && ty.name == Hostlist::TYPE.name {
+        return Err(Box::new(
+            finding.help("write one text with commas and ranges: `\"gpu01,gpu[03-08]\"`"),
+        ));
+    }
     Err(Box::new(match raw {
         Some(raw) => finding
             .note("a bare number loses its form: 1.10 is read as 1.1")
@@ -59,6 +64,17 @@ fn wrong_type(value: &Value, ty: &Type) -> Diagnostic {
 fn refused(rule: &'static Rule, value: &Value, ty: &Type, error: impl ToString) -> Finding {
     let label = format!("not {}", ty.name);
     let finding = Diagnostic::new(rule, error.to_string()).at(value.span, label);
+    // Versions are often written with a letter before them, conditions without a comparison.
+    if let Scalar::String(text) = &value.scalar {
+        let plain = text.trim_start_matches(['v', 'V']);
+        let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        if ty.name == Version::TYPE.name && plain != text && plain.parse::<Version>().is_ok() {
+            return Box::new(finding.help(format!("write `\"{plain}\"`")));
+        }
+        if ty.name == VersionReq::TYPE.name && number(text) && text.parse::<Version>().is_ok() {
+            return Box::new(finding.help(format!("write `\">={text}\"`, or `\"={text}\"`")));
+        }
+    }
     Box::new(finding.help(format!("write {} such as `{}`", ty.name, ty.example)))
 }
 
@@ -136,7 +152,7 @@ impl ValueType for GpuIndexes {
 }
 
 impl ValueType for Reference {
-    const TYPE: Type = Type { name: "a name", example: "\"train\"", shape: Shape::Text(None) };
+    const TYPE: Type = Type { name: "a name", example: "\"…\"", shape: Shape::Text(None) };
 
     fn read(value: &Value) -> Result<Self, Finding> {
         text(value, &Self::TYPE).map(|text| Self(text.to_owned()))
@@ -144,7 +160,7 @@ impl ValueType for Reference {
 }
 
 impl ValueType for String {
-    const TYPE: Type = Type { name: "a text", example: "\"GPU at RMA\"", shape: Shape::Text(None) };
+    const TYPE: Type = Type { name: "a text", example: "\"…\"", shape: Shape::Text(None) };
 
     fn read(value: &Value) -> Result<Self, Finding> {
         text(value, &Self::TYPE).map(str::to_owned)
@@ -186,6 +202,22 @@ impl ValueType for Hostlist {
                 fleetc_schema::hostlist::HostlistProblem::Twice(_) => {
                     "name each node once".to_owned()
                 }
+                fleetc_schema::hostlist::HostlistProblem::NotARange(range)
+                    if range.contains("..") || range.contains(':') =>
+                {
+                    let ends: Vec<&str> =
+                        range.split(['.', ':']).filter(|end| !end.is_empty()).collect();
+                    format!("write a range with a dash: `{}`", ends.join("-"))
+                }
+                fleetc_schema::hostlist::HostlistProblem::Character('{' | '}') => {
+                    "ranges stand in brackets: `gpu[001-032]`".to_owned()
+                }
+                fleetc_schema::hostlist::HostlistProblem::Character('*' | '?') => {
+                    "name the nodes: patterns are not taken, ranges are: `gpu[001-032]`".to_owned()
+                }
+                fleetc_schema::hostlist::HostlistProblem::Character(' ' | ';') => {
+                    "put a comma between two names: `gpu01,gpu02`".to_owned()
+                }
                 _ => format!("write a hostlist such as `{}`", Self::TYPE.example),
             };
             let title = error.to_string();
@@ -198,7 +230,7 @@ impl ValueType for Hostlist {
 const QUANTITY: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*[A-Za-z]";
 
 macro_rules! quantities {
-    ($($ty:ty, $name:literal, $example:literal, $units:literal;)+) => {$(
+    ($($ty:ty, $name:literal, $example:literal, $units:literal, $hint:expr;)+) => {$(
         impl ValueType for $ty {
             const TYPE: Type =
                 Type { name: $name, example: $example, shape: Shape::Text(Some(QUANTITY)) };
@@ -221,7 +253,14 @@ macro_rules! quantities {
                     };
                     let title = format!("{error}: {} is expected", $name);
                     let finding = Diagnostic::new(rule, title).at(value.span, "here");
-                    Box::new(finding.help(format!("write it as `{}`; units are {}", $example, $units)))
+                    let written = match &value.scalar {
+                        Scalar::String(text) => text.as_str(),
+                        _ => number.as_deref().unwrap_or_default(),
+                    };
+                    Box::new(finding.help(match meant($hint, written) {
+                        Some(meant) => format!("write it as `\"{meant}\"`; units are {}", $units),
+                        None => format!("write it as `{}`; units are {}", $example, $units),
+                    }))
                 })
             }
         }
@@ -229,13 +268,27 @@ macro_rules! quantities {
 }
 
 quantities! {
-    Bytes, "an amount of memory", "\"60GiB\"", "KiB, MiB, GiB, TiB (binary) and kB, MB, GB, TB (decimal)";
-    Watts, "a power", "\"700W\"", "W and kW";
-    Seconds, "a time", "\"4h\"", "s, m, h, d and w";
-    Milliseconds, "a latency", "\"300ms\"", "ms, s and m";
-    GbitPerSec, "a network rate", "\"400Gb/s\"", "Gb/s and Tb/s";
-    Parameters, "a number of parameters", "\"7B\"", "M, B and T";
-    GpuHourPrice, "a price", "\"2.10 USD/gpu-hour\"", "USD/gpu-hour";
+    Bytes, "an amount of memory", "\"60GiB\"", "KiB, MiB, GiB, TiB (binary) and kB, MB, GB, TB (decimal)",
+        &[("gib", "GiB"), ("gi", "GiB"), ("mib", "MiB"), ("mi", "MiB"), ("ti", "TiB"), ("gb", "GB"), ("g", "GB"), ("mb", "MB"), ("m", "MB"), ("tb", "TB"), ("t", "TB"), ("", "GiB")];
+    Watts, "a power", "\"700W\"", "W and kW", &[("w", "W"), ("watt", "W"), ("watts", "W"), ("kw", "kW"), ("", "W")];
+    Seconds, "a time", "\"4h\"", "s, m, h, d and w",
+        &[("sec", "s"), ("secs", "s"), ("second", "s"), ("seconds", "s"), ("min", "m"), ("mins", "m"), ("minute", "m"), ("minutes", "m"), ("hour", "h"), ("hours", "h"), ("hr", "h"), ("hrs", "h"), ("day", "d"), ("days", "d"), ("-00:00:00", "d"), ("week", "w"), ("weeks", "w")];
+    Milliseconds, "a latency", "\"300ms\"", "ms, s and m", &[("msec", "ms"), ("milliseconds", "ms"), ("sec", "s"), ("seconds", "s"), ("", "ms")];
+    GbitPerSec, "a network rate", "\"400Gb/s\"", "Gb/s and Tb/s", &[("g", "Gb/s"), ("gb", "Gb/s"), ("gbe", "Gb/s"), ("gbps", "Gb/s"), ("gbit/s", "Gb/s"), ("gb/s", "Gb/s"), ("t", "Tb/s"), ("tbps", "Tb/s"), ("tb/s", "Tb/s"), ("", "Gb/s")];
+    Parameters, "a number of parameters", "\"7B\"", "M, B and T", &[("b", "B"), ("m", "M"), ("t", "T"), ("bn", "B"), ("billion", "B"), ("", "B")];
+    GpuHourPrice, "a price", "\"2.10 USD/gpu-hour\"", "USD/gpu-hour",
+        &[("", " USD/gpu-hour"), ("usd", " USD/gpu-hour"), ("usd/h", " USD/gpu-hour"), ("usd/gpu/h", " USD/gpu-hour")];
+}
+
+/// What a quantity with an unknown unit was probably meant to be: units as people write them, in lower
+/// case, with ours.
+fn meant(units: &[(&str, &str)], written: &str) -> Option<String> {
+    let text = written.trim().trim_start_matches('$');
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = unit.trim().to_lowercase();
+    let (_, ours) = units.iter().find(|(theirs, _)| *theirs == unit)?;
+    (!number.is_empty()).then(|| format!("{number}{ours}"))
 }
 
 impl ValueType for Ratio {
@@ -275,12 +328,12 @@ impl ValueType for bool {
                 };
                 let finding = wrong_type(value, &Self::TYPE);
                 Err(Box::new(match meant {
-                    Some(meant) => finding.help(format!("write `#{meant}` (in YAML `{meant}`)")),
-                    None => finding.help("write `#true` or `#false` (in YAML `true` or `false`)"),
+                    Some(meant) => finding.help(format!("write `#{meant}`")),
+                    None => finding.help("write `#true` or `#false`"),
                 }))
             }
             _ => {
-                let help = "write `#true` or `#false` (in YAML `true` or `false`)";
+                let help = "write `#true` or `#false`";
                 Err(Box::new(wrong_type(value, &Self::TYPE).help(help)))
             }
         }

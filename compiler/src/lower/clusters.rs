@@ -48,6 +48,14 @@ fn lower_one(item: &kinds::Cluster, names: &Names, pools: &Pools, cx: &mut Cx) -
             cx.report(finding.help("make two clusters, and split the pools that they share"));
             return None;
         }
+        (None, None) if cx.unclear.contains(&item.path) => return None,
+        (None, None)
+            if ["slurm", "kubernetes"]
+                .iter()
+                .any(|word| cx.poisoned.contains(&item.path.child(word))) =>
+        {
+            return None;
+        }
         (None, None) => {
             let title = format!("cluster `{name}` has no scheduler");
             let finding = Diagnostic::new(&rules::SPEC_MISSING, title)

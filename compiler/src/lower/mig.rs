@@ -119,6 +119,9 @@ fn all_covered(
     if unsaid.is_empty() {
         return true;
     }
+    if cx.poisoned.contains(&sharing.path.child("gpus")) {
+        return false;
+    }
     let (which, verb) = match unsaid.len() {
         1 => ("GPU", "has"),
         _ => ("GPUs", "have"),

@@ -135,7 +135,9 @@ fn elastic_or_named(item: &kinds::Pool, cx: &mut Cx) {
         }
         (None, None) => {
             let unread = ["nodes", "count"].map(|key| item.path.child(key));
-            if !unread.iter().any(|path| cx.poisoned.contains(path)) {
+            if !unread.iter().any(|path| cx.poisoned.contains(path))
+                && !cx.unclear.contains(&item.path)
+            {
                 let title = format!("pool `{name}` states no `nodes`");
                 let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
                     .at(item.span, "neither `nodes` nor `count` in here");
@@ -178,7 +180,8 @@ fn owners(
             None
         }
         (None, None) => {
-            if !cx.poisoned.contains(&item.path.child("cluster")) {
+            let unread = cx.poisoned.contains(&item.path.child("cluster"));
+            if !unread && !cx.unclear.contains(&item.path) {
                 let title = match &item.arg {
                     Some(name) => format!("pool `{}` has no owner", name.value),
                     None => "the pool has no owner".to_owned(),

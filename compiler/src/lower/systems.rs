@@ -145,10 +145,20 @@ impl Systems<'_> {
             .at(reference.span, "neither in the catalog nor in the fleet");
         let shape = self.catalog.shape_named(text).map(|shape| shape.key.as_str());
         let near = shape.or_else(|| did_you_mean(text, known()));
+        // A GPU is often named where its server is asked for.
+        let line = text.to_ascii_lowercase();
+        let with_gpu: Vec<&str> = match text.is_empty() {
+            true => Vec::new(),
+            false => self.catalog.systems_with(&line).map(SystemName::as_str).collect(),
+        };
         cx.report(match (self.catalog.rack(text), near) {
             (Some(rack), _) => {
                 finding.help(format!("that is a rack; its nodes are trays: `{}`", rack.tray))
             }
+            (None, _) if !with_gpu.is_empty() => finding.help(format!(
+                "that is a GPU; servers and trays that have it are {}",
+                listing(with_gpu.iter().copied())
+            )),
             (None, Some(near)) => finding.help(format!("did you mean `{near}`?")),
             (None, None) => finding.help(format!(
                 "known systems are {}; a fleet can define one: `system \"{text}\" extends=\"…\"`",

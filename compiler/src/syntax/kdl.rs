@@ -1,6 +1,6 @@
 //! KDL 2 into the tree. Source of the form: the KDL 2.0 specification.
 
-use fleetc_schema::diag::Diagnostic;
+use fleetc_schema::diag::{Diagnostic, Span};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 
 use super::{MAX_DEPTH, Node, Scalar, Value, Word, quote_help, span, syntax_error};
@@ -35,6 +35,10 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
         diagnostics.push(found);
         return Vec::new();
     }
+    if let Some(found) = other_form(file, text) {
+        diagnostics.push(found);
+        return Vec::new();
+    }
     let document = match document(text) {
         Ok(Ok(document)) => document,
         Err(title) => {
@@ -47,11 +51,17 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
             let others = error.diagnostics.iter().filter(|found| !unclosed(found)).count();
             let causes = error.diagnostics.iter().filter(|found| others == 0 || !unclosed(found));
             let most = diagnostics.len() + MAX_FINDINGS;
-            for found in causes.map(|found| finding(file, text, found)) {
+            // After a mistake the parser is lost until the line ends: only what is understood as a
+            // mistake of its own is a second one there.
+            let mut line = None;
+            for (at, found, understood) in causes.map(|found| finding(file, text, found)) {
                 if diagnostics.len() == most {
                     break;
                 }
-                if !diagnostics.contains(&found) {
+                let here = text.get(..at).and_then(|before| before.rfind('\n')).unwrap_or(0);
+                let follows = line == Some(here) && !understood;
+                line = Some(here);
+                if !follows && !diagnostics.contains(&found) {
                     diagnostics.push(found);
                 }
             }
@@ -98,13 +108,28 @@ impl Reader<'_> {
         Node { name, args, props, children }
     }
 
-    fn word(&self, name: &kdl::KdlIdentifier) -> Word {
+    fn word(&mut self, name: &kdl::KdlIdentifier) -> Word {
         let at = name.span();
         let range = at.offset()..at.offset() + at.len();
-        Word { text: name.value().to_owned(), span: span(self.file, range) }
+        let here = span(self.file, range);
+        let text = self.without_typographic_quotes(name.value(), here);
+        Word { text: text.to_owned(), span: here }
     }
 
-    fn value(&self, entry: &KdlEntry) -> Value {
+    /// A text editor for prose writes `“x”`, which KDL takes for a word with quotes in it.
+    fn without_typographic_quotes<'t>(&mut self, text: &'t str, here: Span) -> &'t str {
+        let is_quote = |c: char| matches!(c, '\u{2018}'..='\u{201f}' | '«' | '»');
+        if !text.starts_with(is_quote) {
+            return text;
+        }
+        let plain = text.trim_matches(is_quote);
+        let found = syntax_error("typographic quotes are letters to KDL", here, "not quoted")
+            .help(format!("write plain quotes: `\"{plain}\"`"));
+        self.diagnostics.push(found);
+        plain
+    }
+
+    fn value(&mut self, entry: &KdlEntry) -> Value {
         let at = entry.span();
         let end = at.offset() + at.len();
         let text = entry.format().map_or("", |format| format.value_repr.as_str());
@@ -113,7 +138,11 @@ impl Reader<'_> {
             length => end.saturating_sub(length),
         };
         let scalar = match entry.value() {
-            KdlValue::String(text) => Scalar::String(text.clone()),
+            KdlValue::String(word) if text.starts_with(['"', '#']) => Scalar::String(word.clone()),
+            KdlValue::String(word) => {
+                let here = span(self.file, start..end);
+                Scalar::String(self.without_typographic_quotes(word, here).to_owned())
+            }
             KdlValue::Integer(number) => Scalar::Integer(*number),
             KdlValue::Float(number) if text.is_empty() => Scalar::Decimal(number.to_string()),
             KdlValue::Float(_) => Scalar::Decimal(text.to_owned()),
@@ -142,27 +171,61 @@ fn is_unclosed(message: &str) -> bool {
     message.to_ascii_lowercase().contains("closing '}'")
 }
 
-/// Turns a finding of the parser into ours, with help for what people write without quotes.
-fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> Diagnostic {
+/// A file of another form, told by how it begins.
+fn other_form(file: u32, text: &str) -> Option<Diagnostic> {
+    let start = text.find(|c: char| !c.is_whitespace())?;
+    let first = text.get(start..)?;
+    let here = span(file, start..start + 1);
+    let json = first.starts_with(['{', '[']);
+    let yaml = first.starts_with("---") || first.starts_with("%YAML");
+    match (json, yaml) {
+        (true, _) => Some(
+            syntax_error(
+                "this is JSON, and the file's name says KDL",
+                here,
+                "JSON begins like this",
+            )
+            .help("JSON is YAML too: let the file's name end in `.yaml`"),
+        ),
+        (_, true) => Some(
+            syntax_error(
+                "this is YAML, and the file's name says KDL",
+                here,
+                "YAML begins like this",
+            )
+            .help("let the file's name end in `.yaml`"),
+        ),
+        _ => None,
+    }
+}
+
+/// Turns a finding of the parser into ours, with help for what people bring along from other
+/// languages. Gives where it is, and whether it was understood.
+fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> (usize, Diagnostic, bool) {
     let start = found.span.offset().min(text.len());
     let end = (start + found.span.len()).min(text.len());
     let token = text.get(start..end).unwrap_or_default();
     let message = message(found);
+    if let Some(habit) = habit(file, text, start, end) {
+        return (start, habit, true);
+    }
     if message.contains("property value")
         && let Some(equals) = token.rfind('=')
     {
         let name = token.get(..equals).unwrap_or_default();
         let from = name.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let here = span(file, start + from..start + equals + 1);
-        return syntax_error("a property has no value", here, "nothing follows the `=`")
+        let found = syntax_error("a property has no value", here, "nothing follows the `=`")
             .help("write the value right after the `=`, without a blank");
+        return (start, found, true);
     }
     if is_unclosed(message) {
         // The place is the brace, or what follows it.
         let before = text.get(..start).and_then(|text| text.rfind('{'));
         let brace = if token.starts_with('{') { start } else { before.unwrap_or(start) };
         let here = span(file, brace..brace + 1);
-        return syntax_error("a `{` is not closed", here, "opened here").help("add a `}`");
+        let found = syntax_error("a `{` is not closed", here, "opened here").help("add a `}`");
+        return (start, found, true);
     }
     let here = span(file, start..end);
     let (title, label) = match message {
@@ -180,15 +243,64 @@ fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> Diagnostic {
     };
     let diagnostic = syntax_error(title, here, label);
     match quote_help(token) {
-        Some(help) => diagnostic.help(help),
+        Some(help) => (start, diagnostic.help(help), true),
         None if message.contains("end of document") => {
-            diagnostic.help("start a new line, or put `;` between nodes")
+            (start, diagnostic.help("start a new line, or put `;` between nodes"), false)
         }
         None => match &found.help {
-            Some(help) => diagnostic.help(lower_first(help)),
-            None => diagnostic,
+            Some(help) => (start, diagnostic.help(lower_first(help)), false),
+            None => (start, diagnostic, false),
         },
     }
+}
+
+/// What people bring along from other languages: `#` comments, commas, assignments, and a brace on a
+/// line of its own.
+fn habit(file: u32, text: &str, start: usize, end: usize) -> Option<Diagnostic> {
+    let token = text.get(start..end)?;
+    let before = text.get(..start)?;
+    let own_line =
+        before.trim_end_matches([' ', '\t']).ends_with(['\n']) || before.trim().is_empty();
+    let at = |from: usize, length: usize| span(file, from..(from + length).min(text.len()));
+    if token.starts_with('#') && text.get(start + 1..)?.starts_with([' ', '\t', '#', '!', '\n']) {
+        let found = syntax_error("KDL has no comments with `#`", at(start, 1), "not a comment");
+        return Some(found.help("a comment begins with `//`"));
+    }
+    // The parser shows the value before a comma, or the comma.
+    let comma = match token.trim_end().strip_suffix(',') {
+        Some(value) => Some(start + value.len()),
+        None => text.get(end..)?.starts_with(',').then_some(end),
+    };
+    if let Some(comma) = comma.filter(|_| token.len() < 100 && !token.contains('\n')) {
+        let found = syntax_error("KDL has no comma between values", at(comma, 1), "not needed");
+        return Some(found.help("put a blank between two values: `pools \"a\" \"b\"`"));
+    }
+    let equals = match token.trim_end() {
+        "=" => Some(start),
+        other => other.strip_suffix(" =").map(|name| start + name.len() + 1),
+    };
+    if let Some(equals) = equals {
+        let after = text.get(equals + 1..)?.trim_start();
+        let word = text.get(..equals)?.trim_end();
+        let word = word.get(word.rfind([' ', '\t', '\n', '{', ';']).map_or(0, |at| at + 1)..)?;
+        let found =
+            syntax_error("a value follows its word without `=`", at(equals, 1), "not needed");
+        return Some(match after.starts_with('{') {
+            true => found.help("write the `{` right after the node"),
+            false => {
+                let value = after.split([' ', ';', '\n', '}']).next().unwrap_or("…");
+                found.help(format!(
+                    "write `{word} {value}`; a property has no blanks: `{word}={value}`"
+                ))
+            }
+        });
+    }
+    if token.starts_with('{') && own_line && start > 0 {
+        let found =
+            syntax_error("a `{` on a line of its own has no node", at(start, 1), "of what?");
+        return Some(found.help("write it at the end of the node's line"));
+    }
+    None
 }
 
 fn lower_first(text: &str) -> String {
@@ -294,7 +406,7 @@ mod tests {
         let mut diagnostics = Vec::new();
         let nodes = parse(0, text, &mut diagnostics);
         let slice =
-            |s: fleetc_schema::diag::Span| text.get(s.start as usize..s.end as usize).unwrap();
+            |s: Span| text.get(s.start as usize..s.end as usize).unwrap();
         assert_eq!(slice(nodes[0].props[0].1.span), "\"b c\"");
         assert_eq!(slice(nodes[0].args[1].span), "0x10");
         assert_eq!(nodes[0].args[1].scalar, Scalar::Integer(16));

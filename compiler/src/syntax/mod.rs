@@ -82,7 +82,8 @@ impl Scalar {
     pub fn describe(&self) -> &'static str {
         match self {
             Self::String(_) => "a string",
-            Self::Integer(_) | Self::Decimal(_) => "a number",
+            Self::Integer(_) => "a number",
+            Self::Decimal(_) => "a number with a fraction",
             Self::Bool(_) => "true or false",
             Self::Null => "null",
             Self::Collection(what) => what,

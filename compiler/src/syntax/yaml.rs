@@ -19,6 +19,12 @@ pub fn parse(
     root: &'static Kind,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Node> {
+    if let Some(first) = kdl_line(text) {
+        let here = span(file, first);
+        let found = syntax_error("this is KDL, and the file's name says YAML", here, "KDL");
+        diagnostics.push(found.help("let the file's name end in `.kdl`"));
+        return Vec::new();
+    }
     let mut loader = Loader { file, text, diagnostics };
     let Some(document) = loader.document() else { return Vec::new() };
     if loader.diagnostics.iter().any(|found| found.rule == &rules::SPEC_SYNTAX) {
@@ -30,10 +36,27 @@ pub fn parse(
         Yaml::Scalar(Value { scalar: Scalar::Null, .. }) => Vec::new(),
         other => {
             let title = "a spec is a map: `pool: {…}`, `team: {…}`".to_owned();
-            nodes.diagnostics.push(syntax_error(title, other.span(), "not a map"));
+            let found = syntax_error(title, other.span(), "not a map");
+            nodes.diagnostics.push(found.help("begin with `fleet: {name: true}`"));
             Vec::new()
         }
     }
+}
+
+/// The first line that says something, if it is a word and a text, as in KDL.
+fn kdl_line(text: &str) -> Option<std::ops::Range<usize>> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let said = line.trim();
+        if !said.is_empty() && !said.starts_with("//") {
+            let (word, _) = said.split_once(" \"")?;
+            let is_word = word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            let from = start + (line.len() - line.trim_start().len());
+            return is_word.then_some(from..from + said.len());
+        }
+        start += line.len();
+    }
+    None
 }
 
 /// A YAML value.
@@ -81,7 +104,9 @@ impl<'a> Loader<'a> {
                 Event::StreamEnd => break,
                 Event::DocumentStart(..) if document.is_some() => {
                     let title = "a spec is one YAML document";
-                    self.diagnostics.push(syntax_error(title, at, "a second one starts here"));
+                    let found = syntax_error(title, at, "a second one starts here");
+                    let help = "put it into a file of its own, and `include` that";
+                    self.diagnostics.push(found.help(help));
                     return None;
                 }
                 Event::Scalar(..)
@@ -106,8 +131,11 @@ impl<'a> Loader<'a> {
             Err(error) => {
                 let at = error.marker().byte_offset().unwrap_or(0).min(self.text.len());
                 let here = span(self.file, at..(at + 1).min(self.text.len()));
-                let title = format!("this is not YAML: {}", error.info());
-                self.diagnostics.push(syntax_error(title, here, "here"));
+                let finding = habit(self.file, self.text, at, &error.info()).unwrap_or_else(|| {
+                    let title = format!("this is not YAML: {}", error.info());
+                    syntax_error(title, here, "here")
+                });
+                self.diagnostics.push(finding);
                 None
             }
         }
@@ -199,6 +227,39 @@ impl<'a> Loader<'a> {
     }
 }
 
+/// What people often get wrong in YAML: tabs, a bare text with brackets in a flow map, a colon that
+/// lacks on the line above or stands on a line that is indented otherwise.
+fn habit(file: u32, text: &str, at: usize, info: &str) -> Option<Diagnostic> {
+    let before = text.get(..at)?;
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = before.get(start..)?;
+    let rest = text.get(at..)?;
+    if info.contains("tab") {
+        let from = line.find('\t').map_or(at, |tab| start + tab);
+        let here = span(file, from..from + 1);
+        let finding = syntax_error("YAML is not indented with tabs", here, "a tab");
+        return Some(finding.help("indent with blanks"));
+    }
+    if rest.starts_with('[') && line.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '-') {
+        let from = start + line.rfind([' ', ',', '{', '[']).map_or(0, |end| end + 1);
+        let end = rest.find([' ', '}', '\n']).map_or(text.len(), |end| at + end);
+        let word = text.get(from..end)?.trim_end_matches(',');
+        let here = span(file, from..from + word.len());
+        let finding = syntax_error("a text with brackets stands in quotes", here, "not quoted");
+        return Some(finding.help(format!("put it in quotes: `\"{word}\"`")));
+    }
+    if info.contains("mapping values are not allowed") {
+        let word = line.trim_start();
+        let from = start + (line.len() - word.len());
+        let here = span(file, from..at);
+        let finding = syntax_error("a key cannot stand here", here, "belongs to the line above");
+        return Some(finding.help(
+            "indent it like its neighbours, and end the line above with its colon or value",
+        ));
+    }
+    None
+}
+
 /// A plain scalar by the core schema of YAML 1.2; a quoted one is text.
 fn core_schema(text: Cow<'_, str>, style: ScalarStyle) -> Scalar {
     if style != ScalarStyle::Plain {
@@ -247,7 +308,11 @@ impl Nodes<'_> {
                     props.push((key, value.into_value()));
                     continue;
                 }
-                children.push(leaf(key, Vec::new()));
+                let values = match value {
+                    Yaml::Scalar(value) => vec![value],
+                    Yaml::List(..) | Yaml::Map(..) => Vec::new(),
+                };
+                children.push(leaf(key, values));
                 continue;
             };
             match field.form {
@@ -275,6 +340,23 @@ impl Nodes<'_> {
         children: &mut Vec<Node>,
     ) {
         match (occurs, value) {
+            (Occurs::Named, Yaml::Map(entries, _)) if unnamed(&entries, kind) => {
+                let title = format!("`{}` is a map from names to items, found an item", key.text);
+                let name = entries.iter().find_map(|(word, value)| match value {
+                    Yaml::Scalar(Value { scalar: Scalar::String(text), .. })
+                        if word.text == "name" =>
+                    {
+                        Some(text.as_str())
+                    }
+                    _ => None,
+                });
+                let first = entries.first().map_or(key.span, |(word, _)| word.span);
+                let finding = Diagnostic::new(&rules::SPEC_WRONG_TYPE, title)
+                    .at(first, "a name belongs here, with the item below it");
+                let name = name.unwrap_or("name");
+                self.diagnostics
+                    .push(finding.help(format!("write `{}: {{{name}: {{…}}}}`", key.text)));
+            }
             (Occurs::Named, Yaml::Map(entries, _)) => {
                 for (name, body) in entries {
                     let arg = Value { scalar: Scalar::String(name.text), span: name.span };
@@ -294,6 +376,10 @@ impl Nodes<'_> {
             }
             (Occurs::Named, other) => {
                 self.wrong_shape(&key, &other, "a map from names to items", "{name: {…}}");
+                // A text is read as the name, so that what refers to it finds it.
+                if let Yaml::Scalar(value @ Value { scalar: Scalar::String(_), .. }) = other {
+                    children.push(leaf(key, vec![value]));
+                }
             }
             (Occurs::Listed, Yaml::List(items, _)) => {
                 for body in items {
@@ -345,6 +431,23 @@ impl Nodes<'_> {
             .help(format!("write `{}: {example}`", key.text));
         self.diagnostics.push(finding);
     }
+}
+
+/// True if a map holds the words of one item where names belong: all of them words of the kind, and
+/// none an item.
+fn unnamed(entries: &[(Word, Yaml)], kind: &Kind) -> bool {
+    let known = |word: &str| kind.field(word).is_some() || matches!(word, "name" | "is");
+    let is_item = |value: &Yaml| {
+        matches!(
+            value,
+            Yaml::Map(..) | Yaml::Scalar(Value { scalar: Scalar::Bool(_) | Scalar::Null, .. })
+        )
+    };
+    let takes_values = matches!(kind.arg, Arg::NameAndValues(_));
+    !takes_values
+        && !entries.is_empty()
+        && entries.iter().all(|(word, _)| known(&word.text))
+        && entries.iter().any(|(_, value)| !is_item(value))
 }
 
 fn leaf(name: Word, args: Vec<Value>) -> Node {

@@ -144,6 +144,18 @@ impl Catalog {
         self.systems.keys().chain(self.cloud_shapes.keys())
     }
 
+    /// Keys of the systems and shapes that have a GPU product, or one of a product line: `h100` is the
+    /// line of `h100-sxm5-80gb`.
+    pub fn systems_with<'a>(&'a self, gpu: &'a str) -> impl Iterator<Item = &'a SystemName> {
+        let is = move |name: &GpuName| {
+            name.as_str()
+                .strip_prefix(gpu)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let systems = self.systems.values().filter(move |system| is(&system.gpu)).map(|s| &s.key);
+        systems.chain(self.cloud_shapes.values().filter(move |s| is(&s.gpu)).map(|s| &s.key))
+    }
+
     /// The cloud shape of this key, `<cloud>/<shape>` in any case.
     pub fn cloud_shape(&self, key: &str) -> Option<&CloudShape> {
         self.cloud_shapes.get(key.to_ascii_lowercase().as_str())
