@@ -31,6 +31,9 @@ impl Default for Width {
     }
 }
 
+/// Labels further apart than so many lines are drawn apart.
+const FAR: u32 = 6;
+
 /// Renders every finding, an empty line after each.
 pub fn report(checked: &Checked, width: Width) -> String {
     let mut text = String::new();
@@ -46,7 +49,9 @@ pub fn one(checked: &Checked, found: &Diagnostic, width: Width) -> String {
     let mut text = title(found, width);
     for (file, labels) in by_file(checked, found) {
         if let Some(source) = checked.sources.of(Span { file, start: 0, end: 0 }) {
-            text.push_str(&snippet(source, &labels, width));
+            for labels in by_distance(source, labels) {
+                text.push_str(&snippet(source, &labels, width));
+            }
         }
     }
     text + &notes(found, width)
@@ -103,6 +108,30 @@ fn by_file<'a>(checked: &Checked, found: &'a Diagnostic) -> Vec<(u32, Vec<Placed
         }
     }
     files
+}
+
+/// Labels that stand near each other, so that what is between distant ones is not drawn: first those
+/// near the first label, then the others from above down.
+fn by_distance<'a>(source: &Source, labels: Vec<Placed<'a>>) -> Vec<Vec<Placed<'a>>> {
+    let Some(first) = labels.first().map(|label| label.span) else { return Vec::new() };
+    let mut sorted = labels;
+    // Labels of one place keep their order.
+    sorted.sort_by_key(|label| label.span.start);
+    let mut groups: Vec<(u32, Vec<Placed<'a>>)> = Vec::new();
+    for label in sorted {
+        let line = |byte: u32| source.position(byte).line;
+        let (from, to) = (line(label.span.start), line(label.span.end));
+        match groups.last_mut() {
+            Some((last, group)) if from <= *last + FAR => {
+                *last = to.max(*last);
+                group.push(label);
+            }
+            _ => groups.push((to, vec![label])),
+        }
+    }
+    groups
+        .sort_by_key(|(_, group)| !group.iter().any(|label| label.primary && label.span == first));
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
 /// The lines of one file with labels under them.

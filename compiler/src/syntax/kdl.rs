@@ -405,8 +405,7 @@ mod tests {
         let text = "é \"x\" a=\"b c\" 0x10 1.50";
         let mut diagnostics = Vec::new();
         let nodes = parse(0, text, &mut diagnostics);
-        let slice =
-            |s: Span| text.get(s.start as usize..s.end as usize).unwrap();
+        let slice = |s: Span| text.get(s.start as usize..s.end as usize).unwrap();
         assert_eq!(slice(nodes[0].props[0].1.span), "\"b c\"");
         assert_eq!(slice(nodes[0].args[1].span), "0x10");
         assert_eq!(nodes[0].args[1].scalar, Scalar::Integer(16));
