@@ -30,6 +30,9 @@ pub fn run(
         return report_stale(&args.output, &stale, out);
     }
     let written = output::write(&args.output, &tree, args.force)?;
+    if written.interrupted {
+        writeln!(err, "{}: finished an earlier run that was interrupted", args.output)?;
+    }
     write!(out, "{}", render::summary::fleet(intent))?;
     write!(out, "{}", counts(&args.output, &tree, &written))?;
     write!(out, "{}", render::summary::unwritten(intent))?;
@@ -40,11 +43,14 @@ fn report_stale(folder: &Utf8Path, stale: &Written, out: &mut dyn Write) -> Outc
     let list = |out: &mut dyn Write, what: &str, files: &[Utf8PathBuf]| {
         files.iter().try_for_each(|file| writeln!(out, "  {what}  {file}"))
     };
-    if stale.changed.is_empty() && stale.removed.is_empty() {
+    if stale.changed.is_empty() && stale.removed.is_empty() && !stale.interrupted {
         writeln!(out, "{folder} is up to date")?;
         return Ok(OK);
     }
     writeln!(out, "{folder} is not up to date:")?;
+    if stale.interrupted {
+        writeln!(out, "  an earlier run was interrupted; the next one finishes it")?;
+    }
     list(out, "differs", &stale.changed)?;
     list(out, "should go", &stale.removed)?;
     Ok(FAILED)

@@ -2,7 +2,10 @@
 //!
 //! The manifest names every file of ours with its SHA-256 and is renamed into place last. Files that
 //! it does not name are never touched; files of ours that were edited are refused; files of ours that
-//! are no longer written are removed. Unchanged files keep their modification time.
+//! are no longer written are removed. Unchanged files keep their modification time. A run that is
+//! killed leaves whole files, and the next one finishes or undoes it.
+
+mod journal;
 
 use std::io;
 
@@ -13,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::SOURCES_FILE;
+use journal::{Journal, Step};
 
 /// Name of the manifest.
 pub const MANIFEST: &str = "fleetc.manifest.json";
@@ -105,6 +109,8 @@ pub struct Written {
     pub unchanged: usize,
     /// Files of ours that are gone.
     pub removed: Vec<Utf8PathBuf>,
+    /// True if an earlier run was interrupted, and had to be finished.
+    pub interrupted: bool,
 }
 
 /// SHA-256 in hex.
@@ -139,15 +145,16 @@ pub fn read_manifest(folder: &Utf8Path) -> Result<Option<Manifest>, WriteError> 
     if manifest.schema != MANIFEST_SCHEMA {
         return Err(bad(format!("its schema is `{}`", manifest.schema)));
     }
-    // Manifests are untrusted: a path of one must not lead out of the folder.
-    let escapes = |file: &&ManifestFile| {
-        !file.path.components().all(|part| matches!(part, Utf8Component::Normal(_)))
-            || file.path.as_str().is_empty()
-    };
-    match manifest.files.iter().find(escapes) {
+    match manifest.files.iter().find(|file| leads_out(&file.path)) {
         Some(file) => Err(bad(format!("`{}` leads out of the folder", file.path))),
         None => Ok(Some(manifest)),
     }
+}
+
+/// True if a path of a manifest, which is untrusted, is not inside the folder.
+fn leads_out(path: &Utf8Path) -> bool {
+    !path.components().all(|part| matches!(part, Utf8Component::Normal(_)))
+        || path.as_str().is_empty()
 }
 
 /// What a folder lacks to be what this tree would make it.
@@ -157,6 +164,7 @@ pub fn read_manifest(folder: &Utf8Path) -> Result<Option<Manifest>, WriteError> 
 pub fn stale(folder: &Utf8Path, tree: &OutputTree) -> Result<Written, WriteError> {
     let old = read_manifest(folder)?;
     let mut difference = compare(folder, tree, old.as_ref())?;
+    difference.interrupted = Journal::left_in(folder)?.is_some();
     let wanted = json::pretty(&manifest(tree));
     if read(&folder.join(MANIFEST))?.is_none_or(|bytes| bytes != wanted.as_bytes()) {
         difference.changed.push(MANIFEST.into());
@@ -170,33 +178,68 @@ pub fn stale(folder: &Utf8Path, tree: &OutputTree) -> Result<Written, WriteError
 /// Nothing is written if a file of ours was edited, or if a file that is not ours is in the way,
 /// unless `force` is set.
 pub fn write(folder: &Utf8Path, tree: &OutputTree, force: bool) -> Result<Written, WriteError> {
+    write_by_steps(folder, tree, force, &mut || Ok(()))
+}
+
+fn write_by_steps(
+    folder: &Utf8Path,
+    tree: &OutputTree,
+    force: bool,
+    step: Step<'_>,
+) -> Result<Written, WriteError> {
+    let interrupted = finish_earlier(folder, force, step)?;
     let old = read_manifest(folder)?;
-    refuse_links(folder, tree, old.as_ref())?;
+    refuse_links(folder, paths(tree, old.as_ref()))?;
     let difference = compare(folder, tree, old.as_ref())?;
     if !force {
         refuse_foreign(folder, tree, old.as_ref(), &difference)?;
     }
-    let stage = folder.join(STAGE);
-    remove_stage(&stage)?;
+    let difference = Written { interrupted, ..difference };
     let manifest_text = json::pretty(&manifest(tree));
+    let same = read(&folder.join(MANIFEST))?.is_some_and(|b| b == manifest_text.as_bytes());
+    if same && difference.changed.is_empty() && difference.removed.is_empty() {
+        return Ok(difference);
+    }
+    let stage = folder.join(STAGE);
     for path in &difference.changed {
         if let Some(file) = tree.get(path.as_str()) {
+            step().map_err(io_error("writing", path))?;
             put(&stage.join(path), file.text().as_bytes())?;
         }
     }
+    step().map_err(io_error("writing", Utf8Path::new(MANIFEST)))?;
     put(&stage.join(MANIFEST), manifest_text.as_bytes())?;
-    for path in &difference.changed {
-        rename(&stage.join(path), &folder.join(path))?;
-    }
-    for path in &difference.removed {
-        remove(folder, path)?;
-    }
-    let unchanged = read(&folder.join(MANIFEST))?.is_some_and(|b| b == manifest_text.as_bytes());
-    if !unchanged {
-        rename(&stage.join(MANIFEST), &folder.join(MANIFEST))?;
-    }
-    remove_stage(&stage)?;
+    let journal = Journal::of(folder, &difference.changed, &difference.removed)?;
+    journal.begin(folder, step)?;
+    journal.finish(folder, step)?;
+    remove_stage(&stage, step)?;
     Ok(difference)
+}
+
+/// Finishes or undoes a run that was interrupted. True if there was one to finish.
+fn finish_earlier(folder: &Utf8Path, force: bool, step: Step<'_>) -> Result<bool, WriteError> {
+    let stage = folder.join(STAGE);
+    refuse_links(folder, [Utf8Path::new(STAGE)])?;
+    let journal = Journal::left_in(folder)?;
+    if let Some(journal) = &journal {
+        refuse_links(folder, journal.paths())?;
+        let edited = journal.edited(folder)?;
+        if !edited.is_empty() && !force {
+            return Err(WriteError::Edited { files: edited });
+        }
+        journal.finish(folder, step)?;
+    }
+    remove_stage(&stage, step)?;
+    Ok(journal.is_some())
+}
+
+/// Every file that would be written or removed.
+fn paths<'a>(
+    tree: &'a OutputTree,
+    old: Option<&'a Manifest>,
+) -> impl Iterator<Item = &'a Utf8Path> {
+    let written = tree.files().into_iter().map(|(path, _)| path);
+    written.chain(old.into_iter().flat_map(|old| old.files.iter().map(|file| file.path.as_path())))
 }
 
 fn compare(
@@ -247,16 +290,13 @@ fn refuse_foreign(
     }
 }
 
-/// Refuses symbolic links on the way to any file that would be written or removed.
-fn refuse_links(
+/// Refuses symbolic links on the way to any of these files.
+fn refuse_links<'a>(
     folder: &Utf8Path,
-    tree: &OutputTree,
-    old: Option<&Manifest>,
+    paths: impl IntoIterator<Item = &'a Utf8Path>,
 ) -> Result<(), WriteError> {
-    let written = tree.files().into_iter().map(|(path, _)| path);
-    let removed = old.iter().flat_map(|manifest| manifest.files.iter().map(|f| f.path.as_path()));
     let mut last: Option<&Utf8Path> = None;
-    for path in written.chain(removed) {
+    for path in paths {
         for step in path.ancestors().take_while(|step| !step.as_str().is_empty()) {
             if last.is_some_and(|last| last.starts_with(step)) {
                 break;
@@ -316,7 +356,8 @@ fn remove(folder: &Utf8Path, path: &Utf8Path) -> Result<(), WriteError> {
     Ok(())
 }
 
-fn remove_stage(stage: &Utf8Path) -> Result<(), WriteError> {
+fn remove_stage(stage: &Utf8Path, step: Step<'_>) -> Result<(), WriteError> {
+    step().map_err(io_error("removing", stage))?;
     match std::fs::remove_dir_all(stage) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(io_error("removing", stage)(error))
@@ -420,6 +461,112 @@ mod tests {
         let result = write(&out, &tree(&[("a/x", "1\n")]), true);
         assert!(matches!(result, Err(WriteError::Link { .. })));
         assert!(!elsewhere.join("x").exists());
+    }
+
+    /// The files of a folder but those of the stage.
+    fn texts(out: &Utf8Path) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut open = vec![out.to_owned()];
+        while let Some(folder) = open.pop() {
+            for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
+                match entry.path() {
+                    path if path.file_name() == Some(STAGE) => {}
+                    path if path.is_dir() => open.push(path.to_owned()),
+                    path => {
+                        let name = path.strip_prefix(out).unwrap().to_string();
+                        found.push((name, std::fs::read_to_string(path).unwrap()));
+                    }
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn a_run_that_is_killed_anywhere_leaves_whole_files_and_the_next_one_finishes_or_undoes_it() {
+        let before = tree(&[("a/x", "old\n"), ("a/y", "gone\n"), ("b", "same\n")]);
+        let after = tree(&[("a/x", "new\n"), ("b", "same\n"), ("c/d", "fresh\n")]);
+        let other = tree(&[("a/x", "other\n"), ("e", "else\n")]);
+        let whole = |name: &str, text: &str| match name {
+            "a/x" => ["old\n", "new\n"].contains(&text),
+            "a/y" => text == "gone\n",
+            "b" => text == "same\n",
+            "c/d" => text == "fresh\n",
+            "site" => text == "mine",
+            MANIFEST => text.ends_with("}\n"),
+            _ => false,
+        };
+        let (mut finished, mut undone, mut stop) = (0, 0, 0);
+        loop {
+            let mut done = false;
+            for next in [&after, &other] {
+                let (_dir, out) = folder();
+                write(&out, &before, false).unwrap();
+                std::fs::write(out.join("site"), "mine").unwrap();
+                let mut left = stop;
+                let killed = write_by_steps(&out, &after, false, &mut || match left {
+                    0 => Err(io::Error::other("killed")),
+                    _ => {
+                        left -= 1;
+                        Ok(())
+                    }
+                });
+                done = killed.is_ok();
+                for (name, text) in texts(&out) {
+                    assert!(whole(&name, &text), "stopped at {stop}: {name} holds {text}");
+                }
+                let interrupted = Journal::left_in(&out).unwrap().is_some();
+                assert_eq!(stale(&out, &after).unwrap().interrupted, interrupted);
+                let written = write(&out, next, false).unwrap();
+                assert_eq!(written.interrupted, interrupted, "stopped at {stop}");
+                *if interrupted { &mut finished } else { &mut undone } += 1;
+
+                let (_clean_dir, clean) = folder();
+                write(&clean, next, false).unwrap();
+                std::fs::write(clean.join("site"), "mine").unwrap();
+                assert_eq!(texts(&out), texts(&clean), "stopped at {stop}");
+                assert!(!out.join(STAGE).exists() && !out.join("a/y").exists());
+            }
+            if done {
+                break;
+            }
+            stop += 1;
+        }
+        assert!(finished >= 8 && undone >= 8, "{finished} finished, {undone} undone");
+    }
+
+    #[test]
+    fn an_interrupted_run_does_not_overwrite_what_was_edited_since() {
+        let (_dir, out) = folder();
+        write(&out, &tree(&[("a", "1\n"), ("b", "1\n")]), false).unwrap();
+        let next = tree(&[("a", "2\n")]);
+        let mut steps = 0;
+        // The start, two files and the journal in two steps; then the first file would move.
+        let killed = write_by_steps(&out, &next, false, &mut || {
+            steps += 1;
+            if steps > 5 { Err(io::Error::other("killed")) } else { Ok(()) }
+        });
+        assert!(killed.is_err() && Journal::left_in(&out).unwrap().is_some());
+        for edited in ["a", "b"] {
+            let kept = std::fs::read_to_string(out.join(edited)).unwrap();
+            std::fs::write(out.join(edited), "edited\n").unwrap();
+            let refused = write(&out, &next, false);
+            assert!(matches!(refused, Err(WriteError::Edited { files }) if files == [edited]));
+            std::fs::write(out.join(edited), kept).unwrap();
+        }
+        assert!(write(&out, &next, false).unwrap().interrupted);
+        assert!(!out.join("b").exists());
+    }
+
+    #[test]
+    fn a_journal_that_leads_out_of_the_folder_is_refused() {
+        let (_dir, out) = folder();
+        std::fs::create_dir_all(out.join(STAGE)).unwrap();
+        let journal = r#"{"schema": "fleetc/journal/v1", "changed": [], "removed": [{"path": "../x", "was": null}]}"#;
+        std::fs::write(out.join(STAGE).join("fleetc.journal.json"), journal).unwrap();
+        let result = write(&out, &tree(&[("a", "1\n")]), true);
+        assert!(matches!(result, Err(WriteError::Manifest { .. })));
     }
 
     #[test]
