@@ -18,6 +18,7 @@ pub mod lower;
 pub mod output;
 pub mod plan;
 pub mod render;
+pub mod sizing;
 pub mod source;
 pub mod syntax;
 

@@ -54,6 +54,10 @@ pub struct Seconds(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GbitPerSec(pub u32);
 
+/// A rate of data in bytes a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BytesPerSec(pub u64);
+
 /// A share between 0 and 1, in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ratio(pub u32);
@@ -87,6 +91,7 @@ serde_as_text!(
     Seconds,
     Date,
     GbitPerSec,
+    BytesPerSec,
     Ratio,
     Parameters,
     GpuHourPrice,
@@ -233,6 +238,31 @@ impl FromStr for GbitPerSec {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let rate = scaled(text, "network rate", &[("Gb/s", 1), ("Tb/s", 1_000)])?;
         u32::try_from(rate).map(Self).map_err(|_| UnitError::OutOfRange(text.to_owned()))
+    }
+}
+
+impl fmt::Display for BytesPerSec {
+    /// The largest decimal unit that the rate reaches, as in `2.5GB/s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("TB/s", 1_000_000_000_000), ("GB/s", 1_000_000_000), ("MB/s", 1_000_000)];
+        match units.into_iter().find(|(_, size)| self.0 >= *size) {
+            Some((name, size)) => write!(f, "{}{name}", decimal(self.0, size)),
+            None => write!(f, "{}B/s", self.0),
+        }
+    }
+}
+
+impl FromStr for BytesPerSec {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let units = &[
+            ("B/s", 1),
+            ("MB/s", 1_000_000),
+            ("GB/s", 1_000_000_000),
+            ("TB/s", 1_000_000_000_000),
+        ];
+        scaled(text, "data rate", units).map(Self)
     }
 }
 
@@ -443,6 +473,11 @@ mod tests {
     #[test]
     fn rates_shares_prices_and_parameters_read_and_print() {
         assert_eq!("400Gb/s".parse(), Ok(GbitPerSec(400)));
+        assert_eq!("2.5GB/s".parse(), Ok(BytesPerSec(2_500_000_000)));
+        assert_eq!(BytesPerSec(2_500_000_000).to_string(), "2.5GB/s");
+        assert_eq!(BytesPerSec(500_000_000).to_string(), "500MB/s");
+        // A network rate counts bits: the units are not taken for each other.
+        assert!("2Gb/s".parse::<BytesPerSec>().is_err());
         assert_eq!("0.05".parse(), Ok(Ratio(50_000)));
         assert_eq!("5%".parse(), Ok(Ratio(50_000)));
         assert_eq!(Ratio(50_000).to_string(), "0.05");

@@ -243,3 +243,21 @@ fn q22_how_are_five_3g_and_thirty_1g_packed_on_eight_h100() {
     assert_eq!(answer["packing"]["unserved"][0]["count"], 1);
     assert_eq!(answer["packing"]["proved"], true);
 }
+
+#[test]
+fn q23_what_does_a_served_model_need_of_its_slice() {
+    let spec = fleetc_tests::repository().join("fleets/northwind");
+    let explain = |item: &str| run(&["explain", "item", spec.as_str(), item]).1;
+    // 14 × 10^9 bytes are 13.04 GiB; 2^31 bytes a sequence, eight of them; 39.5 GiB in a 3g.40gb.
+    let served = explain("workload/chat-7b");
+    assert!(served.contains("    weights 7 × 10^9 × 2 B = 13.04 GiB\n"), "{served}");
+    assert!(served.contains("4096 tokens × 8 sequences = 16 GiB\n    sum 29.04 GiB\n"), "{served}");
+    assert!(
+        served.contains("    73.5 % of the 39.5 GiB of 3g.40gb of h100-sxm5-80gb\n"),
+        "{served}"
+    );
+    // What is stated wins: 6 of 9.75 GiB.
+    let stated = explain("workload/embed");
+    assert!(stated.contains("61.5 % of the 9.75 GiB of 1g.10gb of h100-sxm5-80gb\n"), "{stated}");
+    assert!(!explain("workload/ablation/gpus").contains("GiB"));
+}

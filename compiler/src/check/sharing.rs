@@ -101,7 +101,8 @@ pub fn mps_many_teams(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
 /// `sharing/memory-oversubscribed`: the peaks of the clients of one GPU exceed its memory.
 pub fn memory_oversubscribed(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     for (name, pool) in &lowered.intent.pools {
-        let Some(shared) = shared(pool) else { continue };
+        // Under MPS each client has a share of its own: what exceeds it does not fit.
+        let Sharing::TimeSlicing(shared) = &pool.sharing else { continue };
         let clients = shared.replicas as usize;
         let class = lowered.intent.classes_of_pool(name).next();
         let gpu = class.and_then(|class| class.node.gpu.as_ref());
@@ -131,11 +132,7 @@ pub fn memory_oversubscribed(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
             format!("{} clients of one GPU may need {wanted}, and {key} has {memory}", peaks.len());
         let finding = Diagnostic::new(&rules::SHARING_MEMORY_OVERSUBSCRIBED, title)
             .at(path(name), format!("{clients} clients a GPU"))
-            .note(match &pool.sharing {
-                // Source: NVIDIA/k8s-device-plugin v0.20.0 `cmd/mps-control-daemon/mps/daemon.go`.
-                Sharing::Mps(_) => "the plugin gives each client an equal share and no more",
-                _ => "nothing bounds the memory of a client here: the last one to ask gets nothing",
-            });
+            .note("nothing bounds the memory of a client here: the last one to ask gets nothing");
         let finding = names.iter().fold(finding, |finding, name| {
             finding.at(ItemPath::item("workload", name).child("memory"), "peak of a client")
         });
@@ -191,25 +188,36 @@ pub fn ambiguous_resource(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     }
 }
 
+/// True for training that keeps whole GPUs busy.
+pub fn wants_whole_gpus(workload: &Workload) -> bool {
+    match workload.kind {
+        WorkloadKind::Pretrain => true,
+        WorkloadKind::Finetune => {
+            workload.model.as_ref().is_some_and(|model| model.params.0 > LARGE_FINETUNE)
+        }
+        WorkloadKind::Inference
+        | WorkloadKind::BatchScoring
+        | WorkloadKind::Sweep
+        | WorkloadKind::Notebook
+        | WorkloadKind::Ci => false,
+    }
+}
+
+/// True for a workload that is user-facing: it has an SLO, or the tier that says so by its name.
+pub fn promises(workload: &Workload) -> bool {
+    let production = workload.tier.as_ref().is_some_and(|tier| tier.as_str() == PRODUCTION);
+    workload.slo.is_some() || production
+}
+
 /// `sharing/training-on-slice`: training on less than a GPU.
 pub fn training_on_slice(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     for (name, workload, pool) in workloads(lowered) {
-        let large = workload.model.as_ref().is_some_and(|model| model.params.0 > LARGE_FINETUNE);
-        let training = match workload.kind {
-            WorkloadKind::Pretrain => true,
-            WorkloadKind::Finetune => large,
-            WorkloadKind::Inference
-            | WorkloadKind::BatchScoring
-            | WorkloadKind::Sweep
-            | WorkloadKind::Notebook
-            | WorkloadKind::Ci => false,
-        };
         let less = match &pool.sharing {
             Sharing::Mig { .. } => "a MIG slice",
             Sharing::Mps(_) | Sharing::TimeSlicing(_) => "a share of a GPU",
             Sharing::Whole => continue,
         };
-        if !training {
+        if !wants_whole_gpus(workload) {
             continue;
         }
         let title = format!("workload `{name}` trains on {less}");

@@ -13,12 +13,13 @@ use fleetc_schema::name::{
     PolicyName, PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
 };
 use fleetc_schema::units::{
-    Bytes, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds, Watts,
+    Bytes, BytesPerSec, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds,
+    Watts,
 };
 use fleetc_schema::version::{Version, VersionReq};
 use fleetc_schema::{Hostlist, ItemPath};
 
-use super::values::Count;
+use super::values::{Count, GpuTotal};
 use super::{Arg, At, Cx, Field, Form, Kind, Occurs, Reference, ValueType};
 use crate::syntax::Node;
 
@@ -519,6 +520,7 @@ kind! {
         tier = "tier" child Reference, Optional, "How urgent it is.";
         model = "model" kind Model, Optional, "The model that it holds, from which memory is derived.";
         host = "host" kind HostDemand, Optional, "What it needs of the host, for each GPU or slice.";
+        data = "data" kind Data, Optional, "What it reads, for each GPU or slice.";
         slo = "slo" kind Slo, Optional, "What it promises its users.";
         gang = "gang" kind Gang, Optional, "Set if all its pods or tasks must start together.";
         network = "network" child Reference, Optional, "The fabric that it talks over.";
@@ -533,7 +535,7 @@ kind! {
 
 kind! {
     /// GPUs of a job or replica; the value is how many.
-    GpuCount = "gpus" value(Positive) {
+    GpuCount = "gpus" value(GpuTotal) {
         parallel = "parallel" kind Parallel, Optional, "How the job is spread over them.";
     }
 }
@@ -553,6 +555,7 @@ kind! {
     /// The model of a workload.
     Model = "model" nothing {
         params = "params" property Parameters, Required, "Parameters.";
+        active_params = "active-params" property Parameters, Optional, "Of a mixture of experts: parameters that a token uses.";
         dtype = "dtype" property Dtype, Required, "Number format of the weights.";
         cache_dtype = "cache-dtype" property Dtype, Optional, "Number format of the KV cache.";
         layers = "layers" property Positive, Optional, "Layers.";
@@ -569,6 +572,13 @@ kind! {
         cpu = "cpu" property Positive, Optional, "CPUs for each GPU or slice.";
         memory = "memory" property Bytes, Optional, "Memory for each GPU or slice.";
         shm = "shm" property Bytes, Optional, "`/dev/shm` of a pod.";
+    }
+}
+
+kind! {
+    /// The data that a workload reads.
+    Data = "data" nothing {
+        rate = "rate" property BytesPerSec, Required, "Bytes a second for each GPU or slice.";
     }
 }
 

@@ -10,8 +10,8 @@ use fleetc_schema::name::{
     PolicyName, PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
 };
 use fleetc_schema::units::{
-    Bytes, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds, UnitError,
-    Watts,
+    Bytes, BytesPerSec, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds,
+    UnitError, Watts,
 };
 use fleetc_schema::version::{Version, VersionReq};
 
@@ -275,6 +275,8 @@ quantities! {
         &[("sec", "s"), ("secs", "s"), ("second", "s"), ("seconds", "s"), ("min", "m"), ("mins", "m"), ("minute", "m"), ("minutes", "m"), ("hour", "h"), ("hours", "h"), ("hr", "h"), ("hrs", "h"), ("day", "d"), ("days", "d"), ("-00:00:00", "d"), ("week", "w"), ("weeks", "w")];
     Milliseconds, "a latency", "\"300ms\"", "ms, s and m", &[("msec", "ms"), ("milliseconds", "ms"), ("sec", "s"), ("seconds", "s"), ("", "ms")];
     GbitPerSec, "a network rate", "\"400Gb/s\"", "Gb/s and Tb/s", &[("g", "Gb/s"), ("gb", "Gb/s"), ("gbe", "Gb/s"), ("gbps", "Gb/s"), ("gbit/s", "Gb/s"), ("gb/s", "Gb/s"), ("t", "Tb/s"), ("tbps", "Tb/s"), ("tb/s", "Tb/s"), ("", "Gb/s")];
+    BytesPerSec, "a data rate", "\"2GB/s\"", "MB/s, GB/s and TB/s",
+        &[("mb", "MB/s"), ("gb", "GB/s"), ("g", "GB/s"), ("", "GB/s")];
     Parameters, "a number of parameters", "\"7B\"", "M, B and T", &[("b", "B"), ("m", "M"), ("t", "T"), ("bn", "B"), ("billion", "B"), ("", "B")];
     GpuHourPrice, "a price", "\"2.10 USD/gpu-hour\"", "USD/gpu-hour",
         &[("", " USD/gpu-hour"), ("usd", " USD/gpu-hour"), ("usd/h", " USD/gpu-hour"), ("usd/gpu/h", " USD/gpu-hour")];
@@ -374,6 +376,39 @@ impl<const MIN: u32, const MAX: u32> ValueType for Count<MIN, MAX> {
             }
         }
     }
+}
+
+/// A number of GPUs: whole, as every scheduler counts devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GpuTotal(pub u32);
+
+impl ValueType for GpuTotal {
+    const TYPE: Type = <Count<1, { u32::MAX }> as ValueType>::TYPE;
+
+    fn read(value: &Value) -> Result<Self, Finding> {
+        let part = match &value.scalar {
+            Scalar::Decimal(raw) => fraction(raw),
+            Scalar::String(text) => fraction(text),
+            Scalar::Integer(_) | Scalar::Bool(_) | Scalar::Null | Scalar::Collection(_) => None,
+        };
+        let Some(part) = part else {
+            return Count::<1, { u32::MAX }>::read(value).map(|Count(count)| Self(count));
+        };
+        let title = format!("`{part}` of a GPU cannot be asked for");
+        Err(Box::new(
+            Diagnostic::new(&rules::WORKLOAD_FRACTIONAL_GPU, title)
+                .at(value.span, "GPUs are counted whole")
+                .note("the kubelet and slurmd hand out devices; a fraction of KAI or Run:ai shares a GPU without isolation, and fleetc does not write it yet")
+                .help("use a pool of parts and ask for one: `sharing \"mig\"` (memory and SMs of its own), `sharing \"mps\"` (one team) or `sharing \"time-slicing\"` (development)"),
+        ))
+    }
+}
+
+/// The text if it is a number that is not whole: `0.5`, `1.5`.
+fn fraction(text: &str) -> Option<&str> {
+    let (whole, rest) = text.trim().split_once('.')?;
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    (digits(whole) && digits(rest) && rest.bytes().any(|byte| byte != b'0')).then_some(text)
 }
 
 /// A closed set of words.

@@ -19,7 +19,7 @@ mod topology;
 use std::collections::BTreeSet;
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::catalog::{Catalog, Gpu};
+use fleetc_schema::catalog::{Catalog, Gpu, Nics};
 use fleetc_schema::diag::{Diagnostic, Span};
 use fleetc_schema::intent::Intent;
 use fleetc_schema::name::PoolName;
@@ -36,6 +36,8 @@ pub struct Lowered {
     pub intent: Intent,
     /// The GPU product of each pool that has GPUs: the catalog's, or the fleet's own.
     pub gpus: IndexMap<PoolName, Gpu>,
+    /// The network cards of a node of each pool, where they are known.
+    pub nics: IndexMap<PoolName, Nics>,
     /// Where items and values are written.
     pub places: IndexMap<ItemPath, Span>,
     /// Paths of what could not be read or lowered.
@@ -69,6 +71,10 @@ pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> 
         Some((name.clone(), pool.system.gpu.clone()?))
     };
     let gpus = pools.iter().filter_map(product).collect();
+    let cards = |(name, pool): (&PoolName, &pools::LoweredPool)| {
+        Some((name.clone(), pool.system.nics.clone()?))
+    };
+    let nics = pools.iter().filter_map(cards).collect();
     let mut intent = Intent {
         fleet,
         clusters,
@@ -85,5 +91,12 @@ pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> 
     };
     intent.teams = teams::lower(spec, &names, &intent, &mut cx);
     intent.workloads = teams::workloads(spec, &names, &intent, &mut cx);
-    Lowered { intent, gpus, places: cx.places, poisoned: cx.poisoned, diagnostics: cx.diagnostics }
+    Lowered {
+        intent,
+        gpus,
+        nics,
+        places: cx.places,
+        poisoned: cx.poisoned,
+        diagnostics: cx.diagnostics,
+    }
 }

@@ -1,6 +1,6 @@
 //! Hardware: the catalog's systems and GPUs, and the fleet's own on top of them.
 
-use fleetc_schema::catalog::{Catalog, Cpu, Fact, Gpu, System};
+use fleetc_schema::catalog::{Catalog, Cpu, Fact, Gpu, Nics, System};
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::name::{GpuName, SystemName};
 use fleetc_schema::units::Mib;
@@ -22,6 +22,8 @@ pub struct Hardware {
     pub cpu: Option<Cpu>,
     /// Its memory, if it is known.
     pub memory: Option<Mib>,
+    /// Its network cards, if they are known.
+    pub nics: Option<Nics>,
 }
 
 /// The hardware that a fleet can use.
@@ -91,7 +93,9 @@ fn lower_system(
 ) -> Option<Hardware> {
     let mut hardware = match &item.extends {
         Some(base) => Hardware { key: name.clone(), ..systems.resolve(base, cx)? },
-        None => Hardware { key: name.clone(), gpu: None, gpus: 0, cpu: None, memory: None },
+        None => {
+            Hardware { key: name.clone(), gpu: None, gpus: 0, cpu: None, memory: None, nics: None }
+        }
     };
     if let Some(gpus) = &item.gpus {
         hardware.gpu = Some(systems.gpu(gpus.arg.as_ref()?, cx)?);
@@ -177,6 +181,7 @@ impl Systems<'_> {
             gpus: system.gpus_per_node,
             cpu: system.cpu,
             memory: system.memory_gib.value.map(|gib| Mib(u64::from(gib) * 1024)),
+            nics: system.nics,
             key: system.key,
         }
     }

@@ -280,6 +280,10 @@ fn lower_workload(
             memory: host.memory.as_ref().map(|memory| memory.value),
             shm: host.shm.as_ref().map(|shm| shm.value),
         }),
+        data_rate: match &item.data {
+            Some(data) => Some(data.rate.as_ref()?.value),
+            None => None,
+        },
         slo: item.slo.as_ref().map(|slo| Slo {
             p99: slo.p99.as_ref().map(|p99| p99.value),
             tokens_per_second: slo.tokens_per_second.as_ref().map(|tokens| tokens.value.0),
@@ -298,6 +302,7 @@ fn lower_model(item: &kinds::Model) -> Option<Model> {
     let number = |n: &Option<At<crate::language::Positive>>| n.as_ref().map(|n| n.value.0);
     Some(Model {
         params: item.params.as_ref()?.value,
+        active_params: item.active_params.as_ref().map(|params| params.value),
         dtype: item.dtype.as_ref()?.value,
         cache_dtype: item.cache_dtype.as_ref().map(|dtype| dtype.value),
         layers: number(&item.layers),

@@ -3,10 +3,10 @@
 use camino::Utf8Path;
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Place, Span};
-use fleetc_schema::intent::{Class, Intent, NodeClass};
+use fleetc_schema::intent::{Class, Intent, NodeClass, Workload};
 
 use crate::language::did_you_mean;
-use crate::{Checked, compile};
+use crate::{Checked, compile, sizing};
 
 /// `fleet.kdl:14:18` with the line that it is.
 fn place(checked: &Checked, span: Span) -> String {
@@ -34,6 +34,12 @@ pub fn item(checked: &Checked, text: &str) -> Result<String, String> {
     for over in checked.overrides().iter().filter(|over| over.path == path) {
         out.push_str(&format!("  wins over {}\n", place(checked, over.loser)));
     }
+    let workloads = &checked.partial_intent().workloads;
+    if let Some((_, workload)) =
+        workloads.iter().find(|(name, _)| ItemPath::item("workload", name) == path)
+    {
+        out.push_str(&memory(checked.partial_intent(), workload));
+    }
     let inside: Vec<&ItemPath> =
         checked.places().keys().filter(|other| **other != path && other.is_within(&path)).collect();
     if !inside.is_empty() {
@@ -60,6 +66,21 @@ pub fn item(checked: &Checked, text: &str) -> Result<String, String> {
         }
     }
     Ok(out)
+}
+
+/// What a workload needs of a GPU or slice, term by term, and what it is given.
+fn memory(intent: &Intent, workload: &Workload) -> String {
+    let Some(need) = sizing::need(workload) else { return String::new() };
+    let mut out = "  memory\n".to_owned();
+    need.notes.iter().for_each(|note| out.push_str(&format!("    {note}\n")));
+    if let (true, Some(derived)) = (need.stated, sizing::derive(workload)) {
+        out.push_str(&format!("    {}\n", derived.weights.text));
+    }
+    if let Some(place) = sizing::place(intent, workload) {
+        let percent = sizing::percent(need.likely, place.size);
+        out.push_str(&format!("    {percent} of the {} of {}\n", place.size, place.name));
+    }
+    out
 }
 
 /// Explains a node: its class, its place, and what Slurm, Kubernetes and NVML will show.

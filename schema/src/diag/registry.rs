@@ -144,6 +144,23 @@ rules! {
     QUOTA_ABOVE_CAPACITY = "quota/above-capacity", Error, Check, "a pool guarantees more than it has";
     QUOTA_UNTYPED = "quota/untyped", Error, Read, "a quota that does not say which of several resources it counts";
     WORKLOAD_DOES_NOT_FIT = "workload/does-not-fit", Error, Check, "a workload needs more memory than its GPU or slice has";
+    WORKLOAD_TIGHT_FIT = "workload/tight-fit", Warning, Check, "a workload leaves less than a tenth of its memory free";
+    WORKLOAD_OVERSIZED = "workload/oversized", Warning, Check, "a workload uses less than a quarter of what it holds";
+    WORKLOAD_SHARDED_NEEDLESSLY = "workload/sharded-needlessly", Warning, Check, "inference is split over GPUs although one would hold it";
+    WORKLOAD_BANDWIDTH_BELOW_SLO = "workload/bandwidth-below-slo", Warning, Check, "a GPU cannot read the weights as often as the SLO asks";
+    WORKLOAD_KIND_AGAINST_GPU = "workload/kind-against-gpu", Warning, Check, "a kind of work on GPUs that are made for another";
+    WORKLOAD_NO_TENANCY_DECISION = "workload/no-tenancy-decision", Warning, Check, "a workload on shared GPUs does not say what it accepts";
+    WORKLOAD_PARALLEL_PRODUCT = "workload/parallel-product", Error, Check, "degrees of parallelism that do not make up the GPUs of the job";
+    WORKLOAD_NO_QUEUE = "workload/no-queue", Error, Check, "no partition takes the jobs of a workload";
+    WORKLOAD_NO_GANG = "workload/no-gang", Warning, Check, "a job over several nodes where nothing starts its pods together";
+    WORKLOAD_SERVICE_ON_SLURM = "workload/service-on-slurm", Warning, Check, "a service under a scheduler of batch jobs";
+    WORKLOAD_PRETRAIN_ON_PLAIN_KUBERNETES = "workload/pretrain-on-plain-kubernetes", Warning, Check, "pretraining on Kubernetes without a queue";
+    WORKLOAD_NEVER_SCHEDULABLE = "workload/never-schedulable", Error, Check, "a workload asks for what its pool, tier or team never has";
+    WORKLOAD_STRANDS_GPUS = "workload/strands-gpus", Warning, Check, "what a workload asks of the host leaves GPUs that nobody can use";
+    WORKLOAD_NO_RDMA = "workload/no-rdma", Warning, Check, "a job over several nodes of Kubernetes without a fast fabric";
+    WORKLOAD_SHM_TOO_SMALL = "workload/shm-too-small", Warning, Check, "a pod of several GPUs, or one that trains, with a `/dev/shm` of 64 MiB";
+    WORKLOAD_FRACTIONAL_GPU = "workload/fractional-gpu", Error, Read, "a number of GPUs that is not whole";
+    WORKLOAD_DATA_RATE = "workload/data-rate", Warning, Check, "a workload reads more than the storage network of a node carries";
     NODE_POLICY_IMPOSSIBLE = "node-policy/impossible", Error, Check, "a policy asks for what the hardware cannot do";
     SLURM_SHARED_GPUS = "slurm/shared-gpus", Error, Check, "a pool of shared GPUs under Slurm";
 }

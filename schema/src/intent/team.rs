@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::words;
 use crate::mig::{MigProfile, MigProfileError};
 use crate::name::{ClusterName, FabricName, NamespaceName, PoolName, TeamName, TierName};
-use crate::units::{Bytes, Date, Milliseconds, Parameters, Seconds};
+use crate::units::{Bytes, BytesPerSec, Date, Milliseconds, Parameters, Seconds};
 use crate::{ItemPath, serde_as_text};
 
 /// A team.
@@ -135,6 +135,8 @@ pub struct Workload {
     pub model: Option<Model>,
     /// What it needs of the host, for each GPU or slice.
     pub host: Option<HostDemand>,
+    /// What each GPU or slice reads of its data.
+    pub data_rate: Option<BytesPerSec>,
     /// What it promises its users.
     pub slo: Option<Slo>,
     /// Set if all its pods or tasks must start together.
@@ -154,9 +156,11 @@ pub struct Workload {
 pub struct Model {
     /// Parameters.
     pub params: Parameters,
+    /// Parameters that a token uses, of a mixture of experts; none: all.
+    pub active_params: Option<Parameters>,
     /// Type of the weights.
     pub dtype: Dtype,
-    /// Type of the KV cache; none: that of the weights, but at least 8 bits.
+    /// Type of the KV cache; none: what the engine chooses, 16 bits with narrower weights.
     pub cache_dtype: Option<Dtype>,
     /// Layers.
     pub layers: Option<u32>,
