@@ -147,6 +147,9 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
     let mut diagnostics = syntax_findings;
     if !unparsed {
         diagnostics.append(&mut lowered.diagnostics);
+        if !diagnostics.iter().any(|found| found.severity == Severity::Error) {
+            diagnostics.extend(check::unused(&spec, &lowered));
+        }
         diagnostics.extend(check::fleet(&lowered));
         for target in TARGETS {
             for scope in target.scopes(&lowered.intent) {

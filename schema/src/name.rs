@@ -79,6 +79,15 @@ fn check_partition(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
+/// Checks the name of a receiver: a route to `owner` leads to the contact of a team.
+fn check_receiver(name: &str) -> Result<(), NameError> {
+    check_label(name)?;
+    match name {
+        "owner" => Err(NameError::Reserved { name: name.to_owned(), by: "`route to=\"owner\"`" }),
+        _ => Ok(()),
+    }
+}
+
 /// Checks an alert name: what Prometheus takes in a label `alertname` and people type.
 fn check_alert(name: &str) -> Result<(), NameError> {
     check_length(name, LABEL_LIMIT)?;
@@ -194,7 +203,7 @@ names! {
     /// Name of a tier.
     TierName, check_label;
     /// Name of a receiver of alerts.
-    ReceiverName, check_label;
+    ReceiverName, check_receiver;
     /// Name of an alert.
     AlertName, check_alert;
     /// Name of a pool. Holds no dot, since class names join pool and cluster with one.

@@ -120,7 +120,8 @@ fn overlay(text: &str) -> Memory {
 
 #[test]
 fn an_overlay_wins_per_property_and_keeps_the_rest() {
-    let memory = overlay("pool \"p\" { nodes \"n[1-2]\" }\nteam \"u\"\n");
+    let memory =
+        overlay("pool \"p\" { nodes \"n[1-2]\" }\nteam \"u\" { quota \"p\" guaranteed=1 }\n");
     let checked = good(&memory, "top");
     let intent = checked.intent().unwrap();
     assert_eq!(intent.fleet.name.as_str(), "top");

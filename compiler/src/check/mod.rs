@@ -3,16 +3,20 @@
 //! A rule takes the lowered fleet and reports every finding; it is silent about poisoned items.
 
 mod mig;
+mod names;
 mod node_policy;
 mod ownership;
 mod quota;
 mod sharing;
 mod system;
+mod tiers;
 mod unsure;
+mod unused;
 mod workload;
 
 use fleetc_schema::diag::Diagnostic;
 
+use crate::language::kinds;
 use crate::lower::Lowered;
 
 type Check = fn(&Lowered, &mut Vec<Diagnostic>);
@@ -34,6 +38,17 @@ const CHECKS: &[Check] = &[
     ownership::unowned,
     ownership::driver_unowned,
     quota::above_capacity,
+    quota::child_above_parent,
+    quota::limit_above_parent,
+    quota::unreachable,
+    quota::no_fair_share,
+    tiers::one_job_blocks_all,
+    tiers::priority_order,
+    names::elastic_nodes,
+    names::namespaces,
+    names::accounts,
+    names::node_names,
+    names::reserved,
     workload::does_not_fit,
     workload::tight_fit,
     workload::oversized,
@@ -62,4 +77,10 @@ pub fn fleet(lowered: &Lowered) -> Vec<Diagnostic> {
         check(lowered, &mut found);
     }
     found
+}
+
+/// What the spec defines and nothing uses: `spec/unused`. Asked only if nothing is wrong so far, since
+/// a misspelt reference would be two findings.
+pub fn unused(spec: &kinds::Spec, lowered: &Lowered) -> Vec<Diagnostic> {
+    unused::find(spec, lowered)
 }

@@ -273,9 +273,10 @@ impl Cx {
         self.value(node.args.first()?, path)
     }
 
-    /// Reads the values after the argument of an item.
+    /// Reads the values after the argument of an item. Each has a path of its own, by its text.
     pub(super) fn rest<T: ValueType>(&mut self, node: &Node, path: &ItemPath) -> Vec<At<T>> {
-        node.args.iter().skip(1).filter_map(|value| self.value_in(value, path)).collect()
+        let values = node.args.iter().skip(1);
+        values.filter_map(|value| self.value(value, &path.keyed("line", [text(value)]))).collect()
     }
 
     /// Reads a property.
@@ -498,15 +499,19 @@ fn describe(node: &Node) -> String {
     }
 }
 
-fn item_path(child: &Node, kind: &'static Kind, occurs: Occurs, parent: &ItemPath) -> ItemPath {
-    let scalar = |value: &Value| match &value.scalar {
+/// A value as text, for paths.
+fn text(value: &Value) -> String {
+    match &value.scalar {
         Scalar::String(text) | Scalar::Decimal(text) => text.clone(),
         Scalar::Integer(number) => number.to_string(),
         Scalar::Bool(value) => value.to_string(),
         Scalar::Null | Scalar::Collection(_) => String::new(),
-    };
+    }
+}
+
+fn item_path(child: &Node, kind: &'static Kind, occurs: Occurs, parent: &ItemPath) -> ItemPath {
     if occurs == Occurs::Named {
-        let name = child.args.first().map(scalar).unwrap_or_default();
+        let name = child.args.first().map(text).unwrap_or_default();
         return match parent.as_str() {
             _ if kind.unique => ItemPath::item(kind.name, name),
             "" => ItemPath::item(kind.name, name),
@@ -514,11 +519,11 @@ fn item_path(child: &Node, kind: &'static Kind, occurs: Occurs, parent: &ItemPat
         };
     }
     let keys = kind.key.iter().filter_map(|key| match *key {
-        "is" => child.args.first().map(scalar),
+        "is" => child.args.first().map(text),
         key => {
             let prop = child.props.iter().find(|(word, _)| word.text == key);
             let inner = || child.children.iter().find(|inner| inner.name.text == key);
-            prop.map(|(_, value)| scalar(value)).or_else(|| inner()?.args.first().map(scalar))
+            prop.map(|(_, value)| text(value)).or_else(|| inner()?.args.first().map(text))
         }
     });
     parent.keyed(kind.name, keys)

@@ -1,6 +1,6 @@
 //! The fleet itself, and its monitoring.
 
-use fleetc_schema::diag::{Diagnostic, Span, rules};
+use fleetc_schema::diag::{Diagnostic, Severity, Span, rules};
 use fleetc_schema::intent::{
     AlertChange, Exporter, Fleet, Monitoring, Receiver, Route, RouteTarget,
 };
@@ -51,6 +51,18 @@ fn label_prefix(fleet: &kinds::Fleet, cx: &mut Cx) -> Option<String> {
             && !part.ends_with('-')
     };
     if prefix.value.len() <= 253 && prefix.value.split('.').all(label) {
+        // Source: Kubernetes documentation, "Labels and Selectors".
+        let kept = |domain: &str| {
+            let rest = prefix.value.strip_suffix(domain);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        if kept("kubernetes.io") || kept("k8s.io") {
+            let title = format!("labels under `{}` are of Kubernetes itself", prefix.value);
+            let finding = Diagnostic::new(&rules::NAME_ILLEGAL, title).severity(Severity::Warning);
+            let finding = finding.at(prefix.span, "not a prefix of your own");
+            let note = "a kubelet may not set them, and node feature discovery refuses them";
+            cx.report(finding.note(note).help("write a domain of your own, or leave it out"));
+        }
         return Some(prefix.value.clone());
     }
     let title = format!("`{}` is no prefix of a Kubernetes label", prefix.value);

@@ -90,7 +90,16 @@ impl Declared {
             None if self.order.is_empty() => {
                 finding.help(format!("define it: `{} \"{text}\" {{ … }}`", self.kind))
             }
-            None => finding.help(format!("the fleet's {}s are {}", self.kind, listing(known()))),
+            None => {
+                let last = self.order.last().and_then(|name| self.names.get(name));
+                let finding = match last {
+                    Some(span) => finding.at(*span, format!("a {} is defined here", self.kind)),
+                    None => finding,
+                };
+                finding
+                    .help(format!("the fleet's {}s are {}", self.kind, listing(known())))
+                    .help(format!("or define it: `{} \"{text}\" {{ … }}`", self.kind))
+            }
         };
         cx.report(finding);
         cx.poison(&reference.path);

@@ -83,8 +83,15 @@ fn lower_quota(item: &kinds::Quota, names: &Names, intent: &Intent, cx: &mut Cx)
     let guaranteed = item.guaranteed.as_ref()?.value.0;
     if let Some(limit) = item.limit.as_ref().filter(|limit| limit.value.0 < guaranteed) {
         let title = format!("the limit {} is below the guarantee {guaranteed}", limit.value.0);
-        let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title).at(limit.span, "too low");
-        cx.report(finding.help("a limit is at least the guarantee; leave it out for none"));
+        let finding = Diagnostic::new(&rules::QUOTA_LIMIT_BELOW_GUARANTEE, title)
+            .at(limit.span, format!("{} at most", limit.value.0));
+        let finding = match &item.guaranteed {
+            Some(guarantee) => finding.at(guarantee.span, format!("{guaranteed} always")),
+            None => finding,
+        };
+        cx.report(
+            finding.help(format!("write {guaranteed} or more, or leave it out for what is idle")),
+        );
         return None;
     }
     Some(Quota {

@@ -110,8 +110,11 @@ rules! {
     SPEC_ALLOW_WITHOUT_REASON = "spec/allow-without-reason", Error, Check, "an accepted warning without a reason";
     SPEC_ALLOW_UNUSED = "spec/allow-unused", Warning, Check, "an accepted warning that nothing draws";
     SPEC_VERSION_UNKNOWN = "spec/version-unknown", Error, Read, "a version that nothing is written for";
+    SPEC_UNUSED = "spec/unused", Warning, Check, "an item that nothing uses";
+    SPEC_EXTRA_CONFLICT = "spec/extra-conflict", Error, Check, "a line of the site sets what is written for it";
     NAME_ILLEGAL = "name/illegal", Error, Read, "a name that a consumer refuses";
     NAME_UNKNOWN = "name/unknown", Error, Read, "a name that nothing in the fleet has";
+    NAME_COLLISION = "name/collision", Error, Check, "two things that end under one name";
     NAME_HOSTLIST = "name/hostlist", Error, Read, "a hostlist that is malformed, repeats a name or is absurdly long";
     NAME_NODE_TWICE = "name/node-twice", Error, Read, "a node in two pools or two racks";
     CATALOG_UNKNOWN_SYSTEM = "catalog/unknown-system", Error, Read, "a system that neither catalog nor fleet has";
@@ -143,6 +146,13 @@ rules! {
     OWNERSHIP_UNOWNED = "ownership/unowned", Warning, Check, "nodes of a split pool that no cluster owns";
     QUOTA_ABOVE_CAPACITY = "quota/above-capacity", Error, Check, "a pool guarantees more than it has";
     QUOTA_UNTYPED = "quota/untyped", Error, Read, "a quota that does not say which of several resources it counts";
+    QUOTA_CHILD_ABOVE_PARENT = "quota/child-above-parent", Error, Check, "teams within a team are promised more than it has";
+    QUOTA_LIMIT_BELOW_GUARANTEE = "quota/limit-below-guarantee", Error, Read, "a limit that does not hold the guarantee";
+    QUOTA_UNREACHABLE = "quota/unreachable", Warning, Check, "a guarantee that whole jobs cannot use up";
+    QUOTA_NO_FAIR_SHARE = "quota/no-fair-share", Warning, Check, "nothing says who gets what is idle";
+    QUOTA_ONE_JOB_BLOCKS_ALL = "quota/one-job-blocks-all", Warning, Check, "a tier whose jobs can hold a whole interactive pool";
+    QUOTA_PRIORITY_ORDER = "quota/priority-order", Error, Check, "priorities that contradict who gives way, or that Kubernetes refuses";
+    QUOTA_PRIORITY_CHANGED = "quota/priority-changed", Warning, Plan, "a new priority for a tier that Kubernetes knows";
     WORKLOAD_DOES_NOT_FIT = "workload/does-not-fit", Error, Check, "a workload needs more memory than its GPU or slice has";
     WORKLOAD_TIGHT_FIT = "workload/tight-fit", Warning, Check, "a workload leaves less than a tenth of its memory free";
     WORKLOAD_OVERSIZED = "workload/oversized", Warning, Check, "a workload uses less than a quarter of what it holds";

@@ -4,6 +4,7 @@
 //! a site includes it in its own. Source: slurm.conf(5), gres.conf(5), releases 22.05 to 26.05.
 
 mod check;
+mod extra;
 mod gres;
 mod slurm_conf;
 
@@ -41,7 +42,8 @@ impl Target for SlurmConf {
     }
 
     fn check(&self, scope: &Scope<'_>, found: &mut Vec<Diagnostic>) {
-        if let Scope::Slurm(intent, cluster, _) = scope {
+        if let Scope::Slurm(intent, cluster, slurm) = scope {
+            extra::conflicts(intent, cluster, slurm, found);
             check::shared_gpus(intent, cluster, found);
             check::missing_facts(intent, cluster, found);
         }
