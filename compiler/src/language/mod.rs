@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(did_you_mean("colour", known), None);
         assert_eq!(did_you_mean("x", known), None);
         assert_eq!(did_you_mean("DGX_H100", ["dgx-h100", "dgx-h200"]), Some("dgx-h100"));
-        assert_eq!(did_you_mean("share", known), Some("sharing"), "the only one that begins so");
+        assert_eq!(did_you_mean("shar", known), Some("sharing"), "the only one that begins so");
         assert_eq!(did_you_mean("dcgm", ["dcgm-exporter", "other"]), Some("dcgm-exporter"));
         assert_eq!(did_you_mean("gpu", ["gpus-by-slot", "gpu-reset-it"]), None, "which?");
     }
