@@ -81,6 +81,7 @@ fn every_allow(spec: &kinds::Spec) -> Vec<(Option<&ItemPath>, &kinds::Allow)> {
     };
     spec.clusters.iter().for_each(|item| add(&item.path, &item.allows));
     spec.fabrics.iter().for_each(|item| add(&item.path, &item.allows));
+    spec.racks.iter().for_each(|item| add(&item.path, &item.allows));
     spec.pools.iter().for_each(|item| add(&item.path, &item.allows));
     spec.policies.iter().for_each(|item| add(&item.path, &item.allows));
     spec.tiers.iter().for_each(|item| add(&item.path, &item.allows));

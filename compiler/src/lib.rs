@@ -27,6 +27,7 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::{Catalog, CatalogError};
 use fleetc_schema::diag::{Diagnostic, Place, Severity, Span};
 use fleetc_schema::intent::{Intent, SourceLine};
+use fleetc_schema::topology::Topology;
 use fleetc_targets::write::json;
 use fleetc_targets::{OutputFile, OutputTree, TARGETS};
 use indexmap::IndexMap;
@@ -58,6 +59,7 @@ pub struct Checked {
     /// Findings, by place.
     pub diagnostics: Vec<Diagnostic>,
     intent: Intent,
+    topology: Topology,
     places: IndexMap<ItemPath, Span>,
     overrides: Vec<load::Override>,
 }
@@ -82,6 +84,11 @@ impl Checked {
     /// The Intent as far as it could be lowered, for summaries.
     pub fn partial_intent(&self) -> &Intent {
         &self.intent
+    }
+
+    /// Where things are.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     /// Where something is written: an item that nobody wrote is where its nearest ancestor is.
@@ -162,6 +169,7 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
         sources,
         diagnostics,
         intent: lowered.intent,
+        topology: lowered.topology,
         places: lowered.places,
         overrides: loaded.overrides,
     };

@@ -254,6 +254,37 @@ pub fn clashes<T: Copy + Ord>(lists: &[(T, &Hostlist)]) -> Vec<(T, T, Hostlist)>
         .collect()
 }
 
+/// Cuts the names of all lists into the largest sets whose names are in the same lists: each set
+/// with the indexes of those lists, rising. Sets come in the order of their indexes.
+///
+/// Works on the ends of ranges, so the cost is by ranges.
+pub fn cuts(lists: &[&Hostlist]) -> Vec<(Vec<usize>, Hostlist)> {
+    // An end is a range, the number at which something changes, and the list that it changes for.
+    let mut ends: Vec<(&HostRange, u64, usize)> = Vec::new();
+    for (index, list) in lists.iter().enumerate() {
+        for range in &list.0 {
+            ends.push((range, range.lo, index));
+            ends.push((range, range.hi.saturating_add(1), index));
+        }
+    }
+    ends.sort_by(|(a, at, _), (b, other, _)| a.cmp_key(b).then(at.cmp(other)));
+    let mut found: std::collections::BTreeMap<Vec<usize>, Vec<HostRange>> = Default::default();
+    let mut open: std::collections::BTreeSet<usize> = Default::default();
+    let mut from = 0;
+    for (range, at, index) in ends {
+        if !open.is_empty() && at > from {
+            let same = found.entry(open.iter().copied().collect()).or_default();
+            same.push(range.with(from, at - 1));
+        }
+        from = at;
+        // The ranges of one list are disjoint, so its ends alternate.
+        if !open.insert(index) {
+            open.remove(&index);
+        }
+    }
+    found.into_iter().map(|(sets, ranges)| (sets, Hostlist::from_ranges(ranges))).collect()
+}
+
 impl HostRange {
     fn of_name(name: &str) -> Self {
         let plain = |name: &str| Self {
@@ -686,6 +717,20 @@ mod tests {
         assert_eq!(found, [("a", "b", list("n[05-07]")), ("b", "c", list("m1"))]);
     }
 
+    #[test]
+    fn cuts_are_the_largest_sets_in_the_same_lists() {
+        let (a, b, c) = (list("n[01-10]"), list("n[05-12],m1"), list("m[1-2],n[01-04]"));
+        let found = cuts(&[&a, &b, &c]);
+        let expected = [
+            (vec![0, 1], list("n[05-10]")),
+            (vec![0, 2], list("n[01-04]")),
+            (vec![1], list("n[11-12]")),
+            (vec![1, 2], list("m1")),
+            (vec![2], list("m2")),
+        ];
+        assert_eq!(found, expected);
+    }
+
     fn names() -> impl Strategy<Value = Vec<String>> {
         let name = (
             prop::sample::select(vec!["", "n", "gpu", "r1n", "x-"]),
@@ -727,6 +772,20 @@ mod tests {
                 prop_assert_eq!(a.contains(name), x.contains(name));
             }
             prop_assert_eq!(clashes(&[(0, &a), (1, &b)]).is_empty(), (&x & &y).is_empty());
+        }
+
+        #[test]
+        fn cuts_agree_with_asking_every_name(lists in prop::collection::vec(names(), 1..5)) {
+            let lists: Vec<Hostlist> = lists.iter().map(|names| set(names)).collect();
+            let all = lists.iter().fold(Hostlist::default(), |all, one| all.union(one));
+            let found = cuts(&lists.iter().collect::<Vec<_>>());
+            prop_assert_eq!(found.iter().map(|(_, names)| names.len()).sum::<u64>(), all.len());
+            for (sets, names) in &found {
+                for name in names.names() {
+                    let holders = lists.iter().enumerate().filter(|(_, one)| one.contains(&name));
+                    prop_assert_eq!(&holders.map(|(at, _)| at).collect::<Vec<_>>(), sets);
+                }
+            }
         }
 
         #[test]

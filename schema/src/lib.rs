@@ -15,6 +15,8 @@ pub mod name;
 pub mod path;
 pub mod plan;
 pub mod serde_text;
+#[cfg(feature = "topology")]
+pub mod topology;
 pub mod units;
 pub mod version;
 

@@ -120,7 +120,8 @@ pub enum ChangeKind {
     GpuOperator(ClusterName),
     /// What queues jobs.
     Queue(ClusterName),
-    /// Login hosts, preemption, power saving, the site's own lines, or where the daemons run.
+    /// Login hosts, preemption, power saving, topology, the site's own lines, or where the daemons
+    /// run.
     SlurmSettings(ClusterName),
     /// Version of the DRA driver.
     DraDriver(ClusterName),
@@ -148,7 +149,7 @@ pub enum ChangeKind {
     Devices(PoolName),
     /// The driver of a pool that has one of its own.
     PoolDriver(PoolName),
-    /// Payment, features, weight or the one team of a pool.
+    /// Payment, placement, features, weight or the one team of a pool.
     PoolSettings(PoolName),
     /// GPUs that nodes of a pool lack.
     Missing(PoolName),

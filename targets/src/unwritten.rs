@@ -24,6 +24,7 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
         let words = [
             ("count", pool.elastic.is_some() && slurm(pool)),
             ("devices dra", pool.devices == Devices::Dra),
+            ("placement", pool.placement.is_some()),
             ("features", !pool.features.is_empty()),
             ("weight", pool.weight.is_some()),
         ];
@@ -58,6 +59,7 @@ fn of_slurm(slurm: &Slurm) -> Vec<&'static str> {
         ("devices of gres.conf", slurm.autodetect == AutoDetect::Off),
         ("preempt", slurm.preempt.is_some()),
         ("power-saving", slurm.power_saving.is_some()),
+        ("topology", slurm.topology.is_some()),
         ("tiers", slurm.partitions.values().any(|partition| !partition.tiers.is_empty())),
         ("extra", !slurm.extra.is_empty()),
     ])
@@ -67,6 +69,7 @@ fn of_kubernetes(kubernetes: &Kubernetes) -> Vec<&'static str> {
     said(&[
         ("dra-driver", kubernetes.dra_driver.is_some()),
         ("queue", kubernetes.queue.kind != QueueKind::None),
+        ("level", !kubernetes.queue.levels.is_empty()),
         ("gitops", kubernetes.gitops.is_some()),
     ])
 }

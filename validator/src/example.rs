@@ -68,6 +68,7 @@ fn model(key: &str, name: &str, id: &str, mib: u64, mig_capable: bool) -> GpuMod
         mig_capable,
         mig_mode_needs_reset: false,
         nvlinks: 0,
+        nvlink_domain: Some(1),
     }
 }
 

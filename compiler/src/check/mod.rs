@@ -10,6 +10,7 @@ mod quota;
 mod sharing;
 mod system;
 mod tiers;
+mod topology;
 mod unsure;
 mod unused;
 mod workload;
@@ -68,6 +69,19 @@ const CHECKS: &[Check] = &[
     workload::data_rate,
     system::host_exceeded,
     node_policy::impossible,
+    topology::unattached_node,
+    topology::cycle,
+    topology::orphan_switch,
+    topology::two_uplink_trees,
+    topology::block_size,
+    topology::nvlink_domain_size,
+    topology::tensor_parallel_leaves_nvlink,
+    topology::pipeline_over_slow_link,
+    topology::crosses_block,
+    topology::not_contiguous,
+    topology::placement_unknown,
+    topology::level_without_label,
+    topology::rack_power,
 ];
 
 /// Asks every fleet rule.

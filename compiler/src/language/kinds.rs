@@ -3,9 +3,9 @@
 
 use fleetc_schema::diag::Span;
 use fleetc_schema::intent::{
-    AlertClass, AutoDetect, CapacityModel, Devices, Distribution, DriverOwner, Dtype, ExporterKind,
-    FabricKind, GitOps, GpuIndexes, Isolation, MigStrategy, PreemptBy, PreemptMode, QueueKind,
-    WorkloadKind,
+    AlertClass, AutoDetect, CapacityModel, Devices, Distribution, DriverOwner, Dtype,
+    ElasticPlacement, ExporterKind, FabricKind, GitOps, GpuIndexes, Isolation, MigStrategy,
+    PreemptBy, PreemptMode, QueueKind, TopologyLevel, TopologyPlugin, WorkloadKind,
 };
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
@@ -209,6 +209,7 @@ kind! {
         driver = "driver" kind Driver, Required, "The NVIDIA driver of the nodes.";
         preempt = "preempt" kind Preempt, Optional, "Whether running jobs make room; the value is what decides.";
         power_saving = "power-saving" kind PowerSaving, Optional, "How elastic nodes come and go.";
+        topology = "topology" kind SlurmTopology, Optional, "What slurmctld knows of the topology; nothing unless said.";
         extra = "extra" kind Extra, Named, "Lines that the site adds to a file.";
         partitions = "partition" kind Partition, Named, "Partitions.";
     }
@@ -218,6 +219,15 @@ kind! {
     /// Running jobs make room for others; the value is what decides: `qos` or `partition`.
     Preempt = "preempt" value(PreemptBy) {
         mode = "mode" property PreemptMode, Required, "What happens to a job that gives way.";
+    }
+}
+
+kind! {
+    /// What slurmctld knows of the topology; the value is how it sees it: `tree` (switches) or
+    /// `block` (NVLink domains, or racks where there are none).
+    SlurmTopology = "topology" value(TopologyPlugin) {
+        fabric = "fabric" property Reference, Optional, "With `tree`: the fabric whose switches are meant; each node's first unless said.";
+        block_sizes = "block-sizes" list Positive, Optional, "With `block`: `BlockSizes` in nodes, the base size first.";
     }
 }
 
@@ -276,6 +286,14 @@ kind! {
     /// What queues jobs: `none`, `kueue`, `kai` or `volcano`.
     Queue = "queue" value(QueueKind) {
         version = "version" property Version, Optional, "Its version; needed unless nothing queues.";
+        levels = "level" kind Level, Named, "Levels of the topology that jobs are placed by, coarsest first.";
+    }
+}
+
+kind! {
+    /// A level of the topology: `site`, `leaf`, `rack`, `nvlink-domain` or `host`.
+    Level = "level" name(TopologyLevel) {
+        label = "label" property String, Optional, "The node label that carries it, where something else sets it; ours unless said.";
     }
 }
 
@@ -304,6 +322,8 @@ kind! {
         gpus = "gpus" kind SystemGpus, Optional, "Its GPUs; none unless said, or unless it extends a system that has some.";
         cpu = "cpu" kind Cpu, Optional, "Its processors.";
         memory = "memory" child Bytes, Optional, "Its memory.";
+        power = "power" child Watts, Optional, "The power of the whole node.";
+        nvlink_domain = "nvlink-domain" child Count<1, 1024>, Optional, "GPUs that NVLink joins: 1 for none, 2 for bridged pairs.";
     }
 }
 
@@ -356,6 +376,8 @@ kind! {
         system = "system" property Reference, Optional, "The rack product, if it is one.";
         power = "power" property Watts, Optional, "The power that it may draw.";
         site = "site" property Reference, Optional, "The site that it stands at.";
+        partitions = "partitions" property Count<2, 64>, Optional, "Partitions that the NVLink switches of a rack product are cut into.";
+        allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
     }
 }
 
@@ -368,6 +390,7 @@ kind! {
         count = "count" child Count<1, 9999>, Optional, "How many nodes there may be, instead of `nodes`: they come and go.";
         devices = "devices" child Devices, Optional, "Who advertises the GPUs under Kubernetes; `device-plugin` unless said.";
         capacity = "capacity" kind Capacity, Optional, "How the hardware is paid for.";
+        placement = "placement" child ElasticPlacement, Optional, "With `count`: how close the nodes are asked for.";
         features = "features" list String, Optional, "`Features` of its Slurm nodes.";
         weight = "weight" child Positive, Optional, "`Weight` of its Slurm nodes: the lowest goes first.";
         driver = "driver" child Version, Optional, "The NVIDIA driver, if it is another than the cluster's.";

@@ -446,6 +446,9 @@ closed_sets! {
     fleetc_schema::intent::FabricKind, "a kind of fabric", "\"infiniband\"";
     fleetc_schema::intent::Devices, "who advertises GPUs", "\"device-plugin\"";
     fleetc_schema::intent::CapacityModel, "a purchase model", "\"owned\"";
+    fleetc_schema::intent::ElasticPlacement, "a placement of elastic nodes", "\"cluster\"";
+    fleetc_schema::intent::TopologyPlugin, "a topology of Slurm", "\"tree\"";
+    fleetc_schema::intent::TopologyLevel, "a level of the topology", "\"rack\"";
     fleetc_schema::intent::Dtype, "a number format", "\"fp16\"";
     fleetc_schema::intent::AlertClass, "a class of alerts", "\"hardware\"";
     fleetc_schema::intent::MigStrategy, "a MIG strategy", "\"mixed\"";

@@ -134,7 +134,7 @@ impl Maker<'_> {
                 }),
                 memory: system.memory,
             },
-            gpu: system.gpu.as_ref().map(model),
+            gpu: system.gpu.as_ref().map(|gpu| model(gpu, system.nvlink_domain)),
             gpus,
             missing: variant.missing.clone(),
             driver: self.driver(),
@@ -268,7 +268,7 @@ pub fn memory_range(nominal: u64) -> MemoryRange {
     }
 }
 
-fn model(gpu: &Gpu) -> GpuModel {
+fn model(gpu: &Gpu, nvlink_domain: Option<u16>) -> GpuModel {
     GpuModel {
         key: gpu.key.clone(),
         nvml_names: gpu.nvml_names().cloned().collect(),
@@ -278,5 +278,6 @@ fn model(gpu: &Gpu) -> GpuModel {
         mig_capable: gpu.has_mig(),
         mig_mode_needs_reset: gpu.architecture == Architecture::Ampere,
         nvlinks: gpu.nvlink.links.unwrap_or_default(),
+        nvlink_domain,
     }
 }

@@ -1,10 +1,10 @@
 //! Clusters and partitions.
 
 use fleetc_schema::Hostlist;
-use fleetc_schema::diag::{Diagnostic, Severity, rules};
+use fleetc_schema::diag::{Diagnostic, Severity, Span, rules};
 use fleetc_schema::intent::{
-    Cluster, Driver, GpuOperator, Kubernetes, Partition, PowerSaving, Preempt, Queue, QueueKind,
-    Scheduler, Slurm,
+    Cluster, Driver, GpuOperator, Kubernetes, LevelLabel, Partition, PowerSaving, Preempt, Queue,
+    QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName};
 use fleetc_schema::version::{Known, KubernetesRelease, SlurmRelease, Version};
@@ -137,6 +137,10 @@ fn lower_slurm(
         }),
         None => None,
     };
+    let topology = match &item.topology {
+        Some(topology) => Some(lower_topology(topology, names, cx)?),
+        None => None,
+    };
     let extra = |item: &kinds::Extra| {
         let (file, lines) = &item.arg;
         let lines = lines.iter().map(|line| line.value.clone()).collect();
@@ -151,9 +155,46 @@ fn lower_slurm(
         login,
         preempt,
         power_saving,
+        topology,
         extra: item.extra.iter().filter_map(extra).collect(),
         hosted_by,
         partitions,
+    })
+}
+
+/// A tree is of switches, blocks have sizes.
+fn lower_topology(
+    item: &kinds::SlurmTopology,
+    names: &Names,
+    cx: &mut Cx,
+) -> Option<SlurmTopology> {
+    let plugin = item.arg.as_ref()?;
+    let sizes = item.block_sizes.as_ref();
+    let fabric_span = item.fabric.as_ref().map(|fabric| fabric.span);
+    let sizes_span = sizes.and_then(|sizes| sizes.first()).map(|size| size.span);
+    let misplaced = match plugin.value {
+        TopologyPlugin::Tree => {
+            sizes_span.map(|span| (&rules::SPEC_UNKNOWN_NODE, "block-sizes", span, "`block`"))
+        }
+        TopologyPlugin::Block => {
+            fabric_span.map(|span| (&rules::SPEC_UNKNOWN_PROPERTY, "fabric", span, "`tree`"))
+        }
+    };
+    if let Some((rule, word, span, belongs)) = misplaced {
+        let title = format!("`{word}` belongs to topology {belongs}");
+        let finding = Diagnostic::new(rule, title)
+            .at(span, "has no meaning here")
+            .at(plugin.span, "this topology has none");
+        cx.report(finding.help(format!("remove it, or take topology {belongs}")));
+    }
+    let fabric = match &item.fabric {
+        Some(fabric) => Some(names.fabrics.resolve(fabric, cx)?),
+        None => None,
+    };
+    Some(SlurmTopology {
+        plugin: plugin.value,
+        fabric,
+        block_sizes: sizes.into_iter().flatten().map(|size| size.value.0).collect(),
     })
 }
 
@@ -214,6 +255,7 @@ fn partitions(
 fn queue(item: &kinds::Queue, cx: &mut Cx) -> Option<Queue> {
     let kind = item.arg.as_ref()?;
     let version = item.version.as_ref().map(|version| version.value.clone());
+    let levels = levels(item, kind, cx);
     match (kind.value, &item.version) {
         (QueueKind::None, Some(version)) => {
             let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_PROPERTY, "nothing has no version")
@@ -231,8 +273,43 @@ fn queue(item: &kinds::Queue, cx: &mut Cx) -> Option<Queue> {
             }
             None
         }
-        (kind, _) => Some(Queue { kind, version }),
+        (kind, _) => Some(Queue { kind, version, levels }),
     }
+}
+
+/// Levels of the topology; the node is the last of them. Source: the CRDs of Kueue and KAI, which
+/// take `kubernetes.io/hostname` at the lowest level only.
+fn levels(
+    item: &kinds::Queue,
+    kind: &At<QueueKind>,
+    cx: &mut Cx,
+) -> IndexMap<TopologyLevel, LevelLabel> {
+    let mut levels = IndexMap::new();
+    if let Some(level) = item.levels.first().filter(|_| kind.value == QueueKind::None) {
+        let title = "`level` belongs to a queue that places jobs";
+        let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_NODE, title)
+            .at(level.span, "has no meaning here")
+            .at(kind.span, "nothing queues");
+        cx.report(finding.help("remove it, or name a queue such as `queue \"kueue\"`"));
+        return levels;
+    }
+    let mut host: Option<Span> = None;
+    for level in &item.levels {
+        let Some(name) = &level.arg else { continue };
+        if let Some(host) = host {
+            let title = format!("level `{}` stands below the node", name.value);
+            let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
+                .at(level.span, "after `host`")
+                .at(host, "the finest level there is");
+            cx.report(finding.help("name levels from coarse to fine, `host` last"));
+        }
+        if name.value == TopologyLevel::Host {
+            host = Some(level.span);
+        }
+        let label = level.label.as_ref().map(|label| label.value.clone());
+        levels.insert(name.value, LevelLabel { label });
+    }
+    levels
 }
 
 fn lower_kubernetes(item: &kinds::Kubernetes, cx: &mut Cx) -> Option<Kubernetes> {

@@ -23,11 +23,14 @@ use fleetc_schema::catalog::{Catalog, Gpu, Nics};
 use fleetc_schema::diag::{Diagnostic, Span};
 use fleetc_schema::intent::Intent;
 use fleetc_schema::name::PoolName;
+use fleetc_schema::topology::Topology;
+use fleetc_schema::units::Watts;
 use indexmap::IndexMap;
 
 use crate::language::{Cx, kinds};
 use names::Names;
 pub use names::quoted;
+pub use topology::{FabricItems, Items};
 
 /// The lowered fleet and what is known about its text.
 #[derive(Debug)]
@@ -38,6 +41,12 @@ pub struct Lowered {
     pub gpus: IndexMap<PoolName, Gpu>,
     /// The network cards of a node of each pool, where they are known.
     pub nics: IndexMap<PoolName, Nics>,
+    /// The power of a node of each pool, where it is known.
+    pub power: IndexMap<PoolName, Watts>,
+    /// Where things are: built from the Intent, once.
+    pub topology: Topology,
+    /// The items that racks, switches and attachments were written in.
+    pub items: Items,
     /// Where items and values are written.
     pub places: IndexMap<ItemPath, Span>,
     /// Paths of what could not be read or lowered.
@@ -59,9 +68,9 @@ pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> 
     let names = Names::declared(spec);
     let fleet = fleet::lower(spec, start, &mut cx);
     let systems = systems::lower(spec, catalog, &mut cx);
-    let product = |system: &_, cx: &mut _| systems.rack(system, cx);
-    let racks = topology::racks(spec, &names, product, &mut cx);
-    let fabrics = topology::fabrics(spec, &mut cx);
+    let mut items = Items::default();
+    let racks = topology::racks(spec, &names, &systems, &mut items, &mut cx);
+    let fabrics = topology::fabrics(spec, &mut items, &mut cx);
     let pools = pools::lower(spec, catalog, &systems, &names, &mut cx);
     let clusters = clusters::lower(spec, &names, &pools, &mut cx);
     let policies = policies::lower(spec, &names, &mut cx);
@@ -75,6 +84,8 @@ pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> 
         Some((name.clone(), pool.system.nics.clone()?))
     };
     let nics = pools.iter().filter_map(cards).collect();
+    let power = pools.iter().filter_map(|(name, pool)| Some((name.clone(), pool.system.power?)));
+    let power = power.collect();
     let mut intent = Intent {
         fleet,
         clusters,
@@ -92,9 +103,12 @@ pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> 
     intent.teams = teams::lower(spec, &names, &intent, &mut cx);
     intent.workloads = teams::workloads(spec, &names, &intent, &mut cx);
     Lowered {
+        topology: Topology::of(&intent),
         intent,
         gpus,
         nics,
+        power,
+        items,
         places: cx.places,
         poisoned: cx.poisoned,
         diagnostics: cx.diagnostics,

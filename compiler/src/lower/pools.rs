@@ -100,6 +100,7 @@ fn lower_pool(
             price: capacity.price.as_ref().map(|price| price.value),
         }),
     };
+    placement_of_named(item, cx);
     let (sharing, layouts) = sharing?;
     let system = system?;
     let pool = Pool {
@@ -112,6 +113,7 @@ fn lower_pool(
         devices: item.devices.as_ref().map_or(Devices::DevicePlugin, |devices| devices.value),
         max_unavailable: item.max_unavailable.as_ref().map(|count| count.value.0),
         capacity,
+        placement: item.placement.as_ref().map(|placement| placement.value),
         features: item.features.iter().flatten().map(|feature| feature.value.clone()).collect(),
         weight: item.weight.as_ref().map(|weight| weight.value.0),
         driver: item.driver.as_ref().map(|driver| driver.value.clone()),
@@ -147,6 +149,17 @@ fn elastic_or_named(item: &kinds::Pool, cx: &mut Cx) {
             }
         }
         (Some(_), None) | (None, Some(_)) => {}
+    }
+}
+
+/// A placement is asked of a provider when nodes come; nodes that are there stand where they stand.
+fn placement_of_named(item: &kinds::Pool, cx: &mut Cx) {
+    if let (Some(placement), Some(nodes)) = (&item.placement, &item.nodes) {
+        let title = "`placement` belongs to a pool whose nodes come and go";
+        let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_NODE, title)
+            .at(placement.span, "has no meaning here")
+            .at(nodes.span, "these nodes stand where they stand");
+        cx.report(finding.help("remove it; racks and fabrics say where named nodes are"));
     }
 }
 

@@ -1,9 +1,11 @@
 //! Hardware: the catalog's systems and GPUs, and the fleet's own on top of them.
 
-use fleetc_schema::catalog::{Catalog, Cpu, Fact, Gpu, Nics, System};
+use fleetc_schema::catalog::{
+    Catalog, Confidence, Cpu, Fact, Gpu, Imex, Nics, RackProduct, System,
+};
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::name::{GpuName, SystemName};
-use fleetc_schema::units::Mib;
+use fleetc_schema::units::{Mib, Watts};
 use indexmap::IndexMap;
 
 use super::classes;
@@ -24,6 +26,10 @@ pub struct Hardware {
     pub memory: Option<Mib>,
     /// Its network cards, if they are known.
     pub nics: Option<Nics>,
+    /// Its power, if anybody is sure of it.
+    pub power: Option<Watts>,
+    /// GPUs of one NVLink domain, if anybody knows.
+    pub nvlink_domain: Option<u16>,
 }
 
 /// The hardware that a fleet can use.
@@ -93,13 +99,27 @@ fn lower_system(
 ) -> Option<Hardware> {
     let mut hardware = match &item.extends {
         Some(base) => Hardware { key: name.clone(), ..systems.resolve(base, cx)? },
-        None => {
-            Hardware { key: name.clone(), gpu: None, gpus: 0, cpu: None, memory: None, nics: None }
-        }
+        None => Hardware {
+            key: name.clone(),
+            gpu: None,
+            gpus: 0,
+            cpu: None,
+            memory: None,
+            nics: None,
+            power: None,
+            nvlink_domain: None,
+        },
     };
     if let Some(gpus) = &item.gpus {
-        hardware.gpu = Some(systems.gpu(gpus.arg.as_ref()?, cx)?);
-        hardware.gpus = u8::try_from(gpus.count.as_ref()?.value.0).ok()?;
+        let gpu = systems.gpu(gpus.arg.as_ref()?, cx)?;
+        let count = u8::try_from(gpus.count.as_ref()?.value.0).ok()?;
+        // Other GPUs, or another number of them, draw another power and are joined otherwise.
+        let same = hardware.gpu.as_ref().is_some_and(|base| base.key == gpu.key);
+        if !same || hardware.gpus != count {
+            hardware.power = None;
+            hardware.nvlink_domain = domain_of(&gpu, count);
+        }
+        (hardware.gpu, hardware.gpus) = (Some(gpu), count);
     }
     if let Some(cpu) = &item.cpu {
         hardware.cpu = Some(lower_cpu(cpu, cx)?);
@@ -107,7 +127,24 @@ fn lower_system(
     if let Some(memory) = &item.memory {
         hardware.memory = Some(Mib(memory.value.0 >> 20));
     }
+    if let Some(power) = &item.power {
+        hardware.power = Some(power.value);
+    }
+    if let Some(domain) = &item.nvlink_domain {
+        hardware.nvlink_domain = u16::try_from(domain.value.0).ok();
+    }
     Some(hardware)
+}
+
+/// GPUs of one NVLink domain in a server that states only its GPUs: all of them where an NVSwitch
+/// joins them in one box, one where they have no NVLink. Bridges and racks are up to the builder.
+fn domain_of(gpu: &Gpu, count: u8) -> Option<u16> {
+    let link = &gpu.nvlink;
+    match link.max_domain {
+        0 | 1 => Some(1),
+        most if link.nvswitch && gpu.imex != Imex::Domain => Some(most.min(u16::from(count))),
+        _ => None,
+    }
 }
 
 fn lower_cpu(cpu: &kinds::Cpu, cx: &mut Cx) -> Option<Cpu> {
@@ -182,15 +219,17 @@ impl Systems<'_> {
             cpu: system.cpu,
             memory: system.memory_gib.value.map(|gib| Mib(u64::from(gib) * 1024)),
             nics: system.nics,
+            power: system.power_w.filter(|_| system.confidence > Confidence::Unsure).map(Watts),
+            nvlink_domain: Some(system.nvlink_domain),
             key: system.key,
         }
     }
 
     /// The rack product behind a reference; none if there is none (reported).
-    pub fn rack(&self, reference: &At<Reference>, cx: &mut Cx) -> Option<SystemName> {
+    pub fn rack(&self, reference: &At<Reference>, cx: &mut Cx) -> Option<&'_ RackProduct> {
         let Reference(text) = &reference.value;
         if let Some(rack) = self.catalog.rack(text) {
-            return Some(rack.key.clone());
+            return Some(rack);
         }
         let title = format!("no rack product is called `{text}`");
         let finding = Diagnostic::new(&rules::CATALOG_UNKNOWN_SYSTEM, title)

@@ -1,13 +1,33 @@
 //! Sites, fabrics and racks.
 
-use fleetc_schema::Hostlist;
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::intent::{Attachment, Fabric, Rack, Site, SwitchGroup};
-use fleetc_schema::name::{FabricName, RackName, SiteName, SystemName};
+use fleetc_schema::hostlist::clashes;
+use fleetc_schema::intent::{Attachment, Fabric, Rack, RackDomain, Site, SwitchGroup};
+use fleetc_schema::name::{FabricName, RackName, SiteName};
+use fleetc_schema::{Hostlist, ItemPath};
 use indexmap::IndexMap;
 
 use super::names::{Declared, Names, report_clashes};
+use super::systems::Systems;
 use crate::language::{At, Cx, did_you_mean, kinds};
+
+/// The items that racks, switches and attachments of the Intent were written in.
+#[derive(Debug, Default)]
+pub struct Items {
+    /// The item of each rack; one item may name several.
+    pub racks: IndexMap<RackName, ItemPath>,
+    /// The items of each fabric.
+    pub fabrics: IndexMap<FabricName, FabricItems>,
+}
+
+/// The items of a fabric, in the order of the Intent.
+#[derive(Debug, Default)]
+pub struct FabricItems {
+    /// One for each group of switches.
+    pub switches: Vec<ItemPath>,
+    /// One for each attachment.
+    pub attachments: Vec<ItemPath>,
+}
 
 /// The most racks that one item may name.
 const MAX_RACKS: u64 = 4_096;
@@ -26,13 +46,20 @@ pub fn sites(spec: &kinds::Spec) -> IndexMap<SiteName, Site> {
 pub fn racks(
     spec: &kinds::Spec,
     names: &Names,
-    mut product: impl FnMut(&At<crate::language::Reference>, &mut Cx) -> Option<SystemName>,
+    systems: &Systems<'_>,
+    items: &mut Items,
     cx: &mut Cx,
 ) -> IndexMap<RackName, Rack> {
     let mut racks: IndexMap<RackName, Rack> = IndexMap::new();
     let mut lists = Vec::new();
     for item in &spec.racks {
-        let system = item.system.as_ref().and_then(|system| product(system, cx));
+        let product = item.system.as_ref().and_then(|system| systems.rack(system, cx));
+        if let (Some(partitions), None) = (&item.partitions, &item.system) {
+            let title = "`partitions` belongs to a rack product";
+            let finding = Diagnostic::new(&rules::SPEC_UNKNOWN_PROPERTY, title)
+                .at(partitions.span, "has no NVLink switches to cut");
+            cx.report(finding.help("remove it, or name the product: `system=\"gb200-nvl72\"`"));
+        }
         let site = item.site.as_ref().and_then(|site| names.sites.resolve(site, cx));
         let (Some(list), Some(nodes)) = (&item.arg, &item.nodes) else { continue };
         lists.push((list.value.to_string(), nodes));
@@ -65,10 +92,17 @@ pub fn racks(
             };
             let rack = Rack {
                 nodes: nodes.value.slice(index * each, each),
-                product: system.clone(),
+                product: product.map(|product| product.key.clone()),
+                domain: product.map(|product| RackDomain {
+                    gpus: product.nvlink_domain,
+                    racks: product.racks,
+                    trays: product.trays_per_rack,
+                }),
+                partitions: item.partitions.as_ref().map(|partitions| partitions.value.0),
                 power: item.power.as_ref().map(|power| power.value),
                 site: site.clone(),
             };
+            items.racks.insert(name.clone(), item.path.clone());
             if racks.insert(name.clone(), rack).is_some() {
                 let title = format!("rack `{name}` is defined twice");
                 let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title);
@@ -81,7 +115,7 @@ pub fn racks(
 }
 
 /// Lowers fabrics. Switches that are named as uplinks or attached must be defined.
-pub fn fabrics(spec: &kinds::Spec, cx: &mut Cx) -> IndexMap<FabricName, Fabric> {
+pub fn fabrics(spec: &kinds::Spec, items: &mut Items, cx: &mut Cx) -> IndexMap<FabricName, Fabric> {
     let mut fabrics = IndexMap::new();
     for item in &spec.fabrics {
         let defined = item
@@ -89,12 +123,15 @@ pub fn fabrics(spec: &kinds::Spec, cx: &mut Cx) -> IndexMap<FabricName, Fabric> 
             .iter()
             .filter_map(|switch| switch.arg.as_ref())
             .fold(Hostlist::default(), |all, names| all.union(&names.value));
+        let mut written = FabricItems::default();
         let mut switches = Vec::new();
+        twice(&item.switches, cx);
         for switch in &item.switches {
             let Some(names) = &switch.arg else { continue };
             let uplinks = switch.uplinks.as_ref();
             let known = uplinks.is_none_or(|uplinks| are_defined(uplinks, &defined, cx));
             let uplinks = uplinks.filter(|_| known).map(|uplinks| uplinks.value.clone());
+            written.switches.push(switch.path.clone());
             switches.push(SwitchGroup {
                 names: names.value.clone(),
                 uplinks: uplinks.unwrap_or_default(),
@@ -105,6 +142,7 @@ pub fn fabrics(spec: &kinds::Spec, cx: &mut Cx) -> IndexMap<FabricName, Fabric> 
             let (Some(on), Some(nodes)) = (&attach.arg, &attach.nodes) else { continue };
             let fits = are_defined(on, &defined, cx) & rails_fit(on, attach.rails.as_ref(), cx);
             if fits {
+                written.attachments.push(attach.path.clone());
                 attachments.push(Attachment {
                     switches: on.value.clone(),
                     nodes: nodes.value.clone(),
@@ -115,10 +153,27 @@ pub fn fabrics(spec: &kinds::Spec, cx: &mut Cx) -> IndexMap<FabricName, Fabric> 
         if let (Some(name), Some(kind)) = (&item.arg, &item.kind_) {
             let rate = item.rate.as_ref().map(|rate| rate.value);
             let fabric = Fabric { kind: kind.value, rate, switches, attachments };
+            items.fabrics.insert(name.value.clone(), written);
             fabrics.insert(name.value.clone(), fabric);
         }
     }
     fabrics
+}
+
+/// A switch is defined once.
+fn twice(switches: &[kinds::Switch], cx: &mut Cx) {
+    let lists: Vec<&At<Hostlist>> = switches.iter().filter_map(|item| item.arg.as_ref()).collect();
+    let indexed: Vec<(usize, &Hostlist)> =
+        lists.iter().enumerate().map(|(index, list)| (index, &list.value)).collect();
+    for (a, b, common) in clashes(&indexed) {
+        let (Some(first), Some(second)) = (lists.get(a), lists.get(b)) else { continue };
+        let finding =
+            Diagnostic::new(&rules::SPEC_DUPLICATE, format!("switch `{common}` is defined twice"))
+                .at(second.span, "defined again here")
+                .at(first.span, "first defined here");
+        cx.report(finding.help(format!("leave `{common}` in one of the two")));
+        cx.poison(&second.path);
+    }
 }
 
 fn are_defined(list: &At<Hostlist>, defined: &Hostlist, cx: &mut Cx) -> bool {

@@ -200,6 +200,7 @@ impl Found {
             login,
             preempt,
             power_saving,
+            topology,
             extra,
             hosted_by,
             partitions,
@@ -235,9 +236,16 @@ impl Found {
             words(Some(autodetect)),
         );
         self.driver(cluster, path, &old.driver, driver);
-        let before = (&old.login, &old.preempt, &old.power_saving, &old.extra, &old.hosted_by);
-        let after = (login, preempt, power_saving, extra, hosted_by);
-        let words = ["login", "preempt", "power-saving", "extra", "hosted-by"];
+        let before = (
+            &old.login,
+            &old.preempt,
+            &old.power_saving,
+            &old.topology,
+            &old.extra,
+            &old.hosted_by,
+        );
+        let after = (login, preempt, power_saving, topology, extra, hosted_by);
+        let words = ["login", "preempt", "power-saving", "topology", "extra", "hosted-by"];
         self.settings(&|| ChangeKind::SlurmSettings(c()), path, &words, &before, &after);
         for (name, side) in sides(&old.partitions, partitions) {
             let path = path.keyed("partition", [name]);
@@ -404,6 +412,7 @@ impl Found {
             exceptions,
             max_unavailable,
             capacity,
+            placement,
             features,
             weight,
             driver,
@@ -455,9 +464,9 @@ impl Found {
             words(old.driver.as_ref()),
             words(driver.as_ref()),
         );
-        let before = (&old.capacity, &old.features, &old.weight, &old.gpu_reset);
-        let after = (capacity, features, weight, gpu_reset);
-        let words = ["capacity", "features", "weight", "gpu-reset"];
+        let before = (&old.capacity, &old.placement, &old.features, &old.weight, &old.gpu_reset);
+        let after = (capacity, placement, features, weight, gpu_reset);
+        let words = ["capacity", "placement", "features", "weight", "gpu-reset"];
         self.settings(&|| ChangeKind::PoolSettings(p()), path, &words, &before, &after);
     }
 

@@ -4,6 +4,7 @@ use camino::Utf8Path;
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Place, Span};
 use fleetc_schema::intent::{Class, Intent, NodeClass, Workload};
+use fleetc_schema::topology::{Domain, Topology};
 
 use crate::language::did_you_mean;
 use crate::{Checked, compile, sizing};
@@ -110,7 +111,7 @@ pub fn node(checked: &Checked, name: &str) -> Result<String, String> {
         node.cluster,
         node.system
     );
-    out.push_str(&whereabouts(intent, name));
+    out.push_str(&whereabouts(checked.topology(), name));
     out.push_str(&format!("  driver   {} ({})\n", node.driver.version, node.driver.owner));
     if let Some((policy, _)) = &node.policy {
         out.push_str(&format!("  policy   {policy}\n"));
@@ -135,18 +136,43 @@ fn position(class: &Class, name: &str) -> u64 {
     low
 }
 
-fn whereabouts(intent: &Intent, name: &str) -> String {
+/// Its rack and site, its leaf in each fabric with what stands above, and its NVLink domain.
+fn whereabouts(topology: &Topology, name: &str) -> String {
     let mut out = String::new();
-    for (rack, item) in intent.racks.iter().filter(|(_, rack)| rack.nodes.contains(name)) {
-        let site = item.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
+    let Some(standing) = topology.standing_of(name) else { return out };
+    if let Some(rack) = standing.rack {
+        let site = standing.site.map(|site| format!(" at {site}")).unwrap_or_default();
         out.push_str(&format!("  rack     {rack}{site}\n"));
     }
-    for (fabric, item) in &intent.fabrics {
-        for attachment in item.attachments.iter().filter(|a| a.nodes.contains(name)) {
-            let rails = attachment.rails.map(|n| format!(", {n} rails")).unwrap_or_default();
-            out.push_str(&format!("  fabric   {fabric}: {}{rails}\n", attachment.switches));
+    for (fabric, leaf) in &standing.leaves {
+        let Some(logical) = topology.fabric(fabric) else { continue };
+        let switch = |at: usize| logical.switches.get(at);
+        let Some(nearest) = switch(*leaf) else { continue };
+        let rails = nearest.rails.map(|n| format!(", {n} rails")).unwrap_or_default();
+        out.push_str(&format!("  fabric   {fabric}: {}{rails}", nearest.names));
+        for above in logical.path_up(*leaf).into_iter().skip(1).filter_map(switch) {
+            out.push_str(&format!(", below {}", above.names));
         }
+        out.push('\n');
     }
+    let joins = match (standing.domain, standing.group.nvlink_domain) {
+        (Some(Domain { gpus, rack: Some(rack), .. }), _) => {
+            format!("one domain of {gpus} GPUs with the other nodes of rack {rack}")
+        }
+        (Some(Domain { gpus, .. }), _) if *gpus == standing.group.complete => {
+            format!("one domain of {gpus} GPUs in the node")
+        }
+        (Some(Domain { gpus, .. }), _) => {
+            let islands = standing.group.complete.div_ceil(*gpus);
+            format!("{islands} domains of {gpus} GPUs in the node")
+        }
+        (None, Some(1)) if standing.group.complete > 0 => "none: GPUs meet over PCIe".to_owned(),
+        (None, Some(gpus)) if gpus > 1 => {
+            format!("part of a domain of {gpus} GPUs, in no rack that is one")
+        }
+        (None, _) => return out,
+    };
+    out.push_str(&format!("  NVLink   {joins}\n"));
     out
 }
 

@@ -97,6 +97,9 @@ pub struct GpuModel {
     pub mig_mode_needs_reset: bool,
     /// NVLink links of a GPU.
     pub nvlinks: u8,
+    /// GPUs of one NVLink domain of the system: more than a node has where trays are joined, fewer
+    /// where a node holds several islands, 1 where GPUs meet over PCIe only. None if nobody knows.
+    pub nvlink_domain: Option<u16>,
 }
 
 /// The least and the most memory, in MiB: drivers differ in what they keep back.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words;
 use crate::Hostlist;
-use crate::name::{ClusterName, NamespaceName, PartitionName, PoolName, TierName};
+use crate::name::{ClusterName, FabricName, NamespaceName, PartitionName, PoolName, TierName};
 use crate::units::Seconds;
 use crate::version::{KubernetesRelease, SlurmRelease, Version};
 
@@ -52,6 +52,8 @@ pub struct Slurm {
     pub preempt: Option<Preempt>,
     /// How elastic nodes come and go.
     pub power_saving: Option<PowerSaving>,
+    /// What slurmctld knows of the topology; none: nothing.
+    pub topology: Option<SlurmTopology>,
     /// Lines that the site adds, by file.
     pub extra: IndexMap<String, Vec<String>>,
     /// The Kubernetes cluster that its daemons run in, if the nodes are in both on purpose.
@@ -100,6 +102,29 @@ words! {
         Requeue = "requeue",
         /// It ends.
         Cancel = "cancel",
+    }
+}
+
+/// What slurmctld knows of the topology.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SlurmTopology {
+    /// `TopologyPlugin`.
+    pub plugin: TopologyPlugin,
+    /// The fabric whose switches are meant; none: each node's first.
+    pub fabric: Option<FabricName>,
+    /// `BlockSizes`, in nodes, the base size first.
+    pub block_sizes: Vec<u32>,
+}
+
+words! {
+    /// `TopologyPlugin`: how slurmctld sees the topology.
+    TopologyPlugin {
+        /// Leaf switches and the switches above them (`topology/tree`).
+        Tree = "tree",
+        /// NVLink domains, or racks (`topology/block`). From 23.11.
+        Block = "block",
     }
 }
 
@@ -202,6 +227,33 @@ pub struct Queue {
     pub kind: QueueKind,
     /// Its version; none if nothing queues.
     pub version: Option<Version>,
+    /// Levels of the topology that jobs are placed by, coarsest first.
+    pub levels: IndexMap<TopologyLevel, LevelLabel>,
+}
+
+words! {
+    /// A level of the topology.
+    TopologyLevel {
+        /// The site.
+        Site = "site",
+        /// The leaf switch, all rails of it.
+        Leaf = "leaf",
+        /// The rack.
+        Rack = "rack",
+        /// The NVLink domain that joins several nodes.
+        NvlinkDomain = "nvlink-domain",
+        /// The node.
+        Host = "host",
+    }
+}
+
+/// The node label that carries a level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LevelLabel {
+    /// The label that something else sets; none: one of ours.
+    pub label: Option<String>,
 }
 
 words! {

@@ -20,7 +20,8 @@ pub use class::{
 };
 pub use cluster::{
     AutoDetect, Cluster, Distribution, Driver, DriverOwner, GitOps, GpuOperator, Kubernetes,
-    Partition, PowerSaving, Preempt, PreemptBy, PreemptMode, Queue, QueueKind, Scheduler, Slurm,
+    LevelLabel, Partition, PowerSaving, Preempt, PreemptBy, PreemptMode, Queue, QueueKind,
+    Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
 };
 pub use documents::{
     CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, IntentDocument, SourceLine,
@@ -30,15 +31,15 @@ pub use monitoring::{
 };
 pub use policy::NodePolicy;
 pub use pool::{
-    Capacity, CapacityModel, Devices, Exception, GpuIndexes, MigLayout, MigStrategy, Pool, Shared,
-    Sharing, Slice,
+    Capacity, CapacityModel, Devices, ElasticPlacement, Exception, GpuIndexes, MigLayout,
+    MigStrategy, Pool, Shared, Sharing, Slice,
 };
 pub use team::{
     Checkpoint, Contact, Dtype, Gang, HostDemand, Isolation, Model, Parallel, Quota, Replicas,
     Resource, Slo, Team, Workload, WorkloadKind,
 };
 pub use tier::Tier;
-pub use topology::{Attachment, Fabric, FabricKind, Rack, Site, SwitchGroup};
+pub use topology::{Attachment, Fabric, FabricKind, Rack, RackDomain, Site, SwitchGroup};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

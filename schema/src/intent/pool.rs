@@ -36,6 +36,8 @@ pub struct Pool {
     pub max_unavailable: Option<u32>,
     /// How the hardware is paid for.
     pub capacity: Option<Capacity>,
+    /// How close the nodes of an elastic pool are asked for.
+    pub placement: Option<ElasticPlacement>,
     /// `Features` of its Slurm nodes.
     pub features: Vec<String>,
     /// `Weight` of its Slurm nodes: the lowest goes first.
@@ -53,6 +55,17 @@ words! {
         DevicePlugin = "device-plugin",
         /// The NVIDIA driver of Dynamic Resource Allocation.
         Dra = "dra",
+    }
+}
+
+words! {
+    /// How close to each other a provider is asked to place nodes that come and go.
+    ElasticPlacement {
+        /// In one placement group: a cluster placement group of AWS, a compact placement policy of
+        /// Google, a proximity placement group of Azure, a cluster network of Oracle.
+        Cluster = "cluster",
+        /// In one block of the provider's network, held for the fleet.
+        Block = "block",
     }
 }
 

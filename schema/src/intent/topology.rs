@@ -23,12 +23,29 @@ pub struct Site {
 pub struct Rack {
     /// Nodes that stand in it.
     pub nodes: Hostlist,
-    /// The rack product, if it is one: one NVLink domain.
+    /// The rack product, if it is one.
     pub product: Option<SystemName>,
+    /// The NVLink domain of the rack product.
+    pub domain: Option<RackDomain>,
+    /// Partitions that its NVLink switches are cut into; none: one.
+    pub partitions: Option<u32>,
     /// The power that the rack may draw.
     pub power: Option<Watts>,
     /// The site that it stands at.
     pub site: Option<SiteName>,
+}
+
+/// The NVLink domain of a rack product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RackDomain {
+    /// GPUs of the domain.
+    pub gpus: u16,
+    /// Racks that it stands in: one, or two that are cabled as one.
+    pub racks: u8,
+    /// Trays of one rack, each a node.
+    pub trays: u16,
 }
 
 /// A network fabric.
