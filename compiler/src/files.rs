@@ -13,8 +13,8 @@ pub trait Files {
     /// The bytes of a file; `path` is relative to the root.
     ///
     /// # Errors
-    /// The file is not there, cannot be read, or is larger than [`MAX_FILE_BYTES`].
-    fn read(&self, path: &Utf8Path) -> io::Result<Vec<u8>>;
+    /// The file is not there, cannot be read, or has more than `most` bytes.
+    fn read(&self, path: &Utf8Path, most: u64) -> io::Result<Vec<u8>>;
 
     /// True if there is a file of this name.
     fn has(&self, path: &Utf8Path) -> bool;
@@ -39,24 +39,27 @@ impl Disk {
 }
 
 impl Files for Disk {
-    fn read(&self, path: &Utf8Path) -> io::Result<Vec<u8>> {
+    fn read(&self, path: &Utf8Path, most: u64) -> io::Result<Vec<u8>> {
         use std::io::Read;
         let full = self.root.join(path).canonicalize_utf8()?;
         if !full.starts_with(&self.root) {
             let why = "it leads outside the root, and a spec reads nothing above it";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
+        // Opening a pipe would wait for a writer.
+        if !full.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
         let file = std::fs::File::open(full)?;
-        let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+        // Room for all of it at once: a large file that grows by doubling is copied often.
+        let length = file.metadata()?.len().min(most).saturating_add(1);
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
         match u64::try_from(bytes.len()) {
-            Ok(length) if length <= MAX_FILE_BYTES => Ok(bytes),
+            Ok(length) if length <= most => Ok(bytes),
             _ => Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!(
-                    "the file is larger than {} MiB, the most that a spec may have",
-                    MAX_FILE_BYTES >> 20
-                ),
+                format!("the file is larger than {} MiB, the most that is taken", most >> 20),
             )),
         }
     }
@@ -78,7 +81,7 @@ impl Memory {
 }
 
 impl Files for Memory {
-    fn read(&self, path: &Utf8Path) -> io::Result<Vec<u8>> {
+    fn read(&self, path: &Utf8Path, _: u64) -> io::Result<Vec<u8>> {
         match self.0.get(path) {
             Some(text) => Ok(text.clone().into_bytes()),
             None => Err(io::ErrorKind::NotFound.into()),

@@ -12,6 +12,7 @@ pub mod check;
 pub mod cli;
 pub mod files;
 pub mod format;
+pub mod inventory;
 pub mod language;
 pub mod load;
 pub mod lower;
@@ -34,6 +35,7 @@ use indexmap::IndexMap;
 
 use files::Files;
 use language::Cx;
+use lower::Rows;
 use source::{ReadError, Sources};
 
 /// Path of the side table in an output tree: the only output that may change when only layout,
@@ -144,13 +146,18 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
     let (file, nodes, unparsed) = (loaded.entry, loaded.nodes, loaded.unparsed);
     let start = Span { file, start: 0, end: 0 };
     let catalog = Catalog::embedded()?;
-    let spec = match unparsed {
+    let inventory = match unparsed {
+        true => inventory::Inventory::default(),
+        false => inventory::read(files, &loaded.inventories, &mut sources, &mut cx),
+    };
+    let mut spec = match unparsed {
         // A file was not understood: what is missing elsewhere would be findings of the same cause.
         true => language::spec(file, Vec::new(), &mut Cx::default()),
         false => language::spec(file, nodes, &mut cx),
     };
     let syntax_findings = std::mem::take(&mut cx.diagnostics);
-    let mut lowered = lower::lower(&spec, catalog, start, cx);
+    let rows = Rows { inventory: &inventory, sources: &sources };
+    let mut lowered = lower::lower(&mut spec, catalog, start, rows, cx);
     let mut diagnostics = syntax_findings;
     if !unparsed {
         diagnostics.append(&mut lowered.diagnostics);

@@ -39,6 +39,8 @@ pub struct Loaded {
     pub unparsed: bool,
     /// What overlays replaced.
     pub overrides: Vec<Override>,
+    /// Items that name inventories.
+    pub inventories: Vec<Node>,
 }
 
 /// A word whose values name files.
@@ -48,6 +50,8 @@ pub enum FileWord {
     Include,
     /// The spec beneath this one.
     Extends,
+    /// Inventories.
+    Inventory,
 }
 
 /// Visits every value that names a file.
@@ -56,6 +60,7 @@ pub fn each_file(nodes: &mut [Node], visit: &mut dyn FnMut(FileWord, &mut Value)
         let word = match node.name.text.as_str() {
             "include" => FileWord::Include,
             "extends" => FileWord::Extends,
+            "inventory" => FileWord::Inventory,
             "fleet" => {
                 each_file(&mut node.children, visit);
                 continue;
@@ -90,7 +95,8 @@ pub fn load(
     let entry = loader.sources.add(path.to_owned(), text.clone());
     let nodes = loader.file(path, form, entry, &text);
     let (unparsed, overrides) = (loader.unparsed, loader.overrides);
-    Ok(Loaded { nodes, entry, unparsed, overrides })
+    let (inventories, nodes) = nodes.into_iter().partition(|node| node.name.text == "inventory");
+    Ok(Loaded { nodes, entry, unparsed, overrides, inventories })
 }
 
 struct Loader<'a> {
@@ -132,12 +138,14 @@ impl Loader<'_> {
                 "fleet" => {
                     let (directives, children) =
                         std::mem::take(&mut node.children).into_iter().partition(|child| {
-                            matches!(child.name.text.as_str(), "include" | "extends")
+                            matches!(child.name.text.as_str(), "include" | "inventory" | "extends")
                         });
                     node.children = children;
                     let directives: Vec<Node> = directives;
                     for directive in &directives {
                         match directive.name.text.as_str() {
+                            // The same as at the top of the file.
+                            "inventory" => included.push(directive.clone()),
                             "include" => {
                                 included.extend(self.values(directive, path, Naming::Include));
                             }

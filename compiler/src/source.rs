@@ -1,11 +1,13 @@
 //! The spec's files: finding them, reading them, and turning bytes into lines and columns.
 
 use std::io;
+use std::ops::Range;
+use std::sync::OnceLock;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use fleetc_schema::diag::Span;
 
-use crate::files::Files;
+use crate::files::{Files, MAX_FILE_BYTES};
 
 /// Files that were read, in order; a [`Span`] names one by its number.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +20,8 @@ pub struct Source {
     pub path: Utf8PathBuf,
     /// Its text.
     pub text: String,
-    line_starts: Vec<usize>,
+    /// Where each line begins, once somebody asks: an inventory has a million.
+    line_starts: OnceLock<Vec<usize>>,
 }
 
 /// A position for people: both from 1, the column in characters.
@@ -33,12 +36,7 @@ pub struct Position {
 impl Sources {
     /// Adds a file and returns its number.
     pub fn add(&mut self, path: Utf8PathBuf, text: String) -> u32 {
-        let line_starts = std::iter::once(0)
-            .chain(
-                text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1),
-            )
-            .collect();
-        self.0.push(Source { path, text, line_starts });
+        self.0.push(Source { path, text, line_starts: OnceLock::new() });
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -55,11 +53,30 @@ impl Sources {
 }
 
 impl Source {
+    fn line_starts(&self) -> &[usize] {
+        self.line_starts.get_or_init(|| {
+            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect()
+        })
+    }
+
+    /// The lines around some bytes, so many more on either side: their bytes, and the number of the
+    /// first, from 0.
+    pub fn around(&self, bytes: Range<usize>, more: usize) -> (Range<usize>, usize) {
+        let starts = self.line_starts();
+        let line = |byte: usize| starts.partition_point(|start| *start <= byte).saturating_sub(1);
+        let first = line(bytes.start).saturating_sub(more);
+        let after = line(bytes.end).saturating_add(more).saturating_add(1);
+        let start = starts.get(first).copied().unwrap_or(0);
+        (start..starts.get(after).copied().unwrap_or(self.text.len()), first)
+    }
+
     /// The position of a byte.
     pub fn position(&self, byte: u32) -> Position {
         let byte = (byte as usize).min(self.text.len());
-        let line = self.line_starts.partition_point(|start| *start <= byte).max(1);
-        let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
+        let starts = self.line_starts();
+        let line = starts.partition_point(|start| *start <= byte).max(1);
+        let start = starts.get(line - 1).copied().unwrap_or(0);
         let before = self.text.get(start..byte).unwrap_or_default();
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Position { line: number(line), column: number(before.chars().count() + 1) }
@@ -158,7 +175,9 @@ pub fn form_of(file: &Utf8Path) -> Option<Form> {
 /// # Errors
 /// It cannot be read or is not UTF-8.
 pub fn read_text(files: &dyn Files, path: &Utf8Path) -> Result<String, ReadError> {
-    let bytes = files.read(path).map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
+    let bytes = files
+        .read(path, MAX_FILE_BYTES)
+        .map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
     let text = String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 {
         path: path.to_owned(),
         at: error.utf8_error().valid_up_to(),

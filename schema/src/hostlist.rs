@@ -36,6 +36,75 @@ struct HostRange {
     hi: u64,
 }
 
+/// A name taken apart: what it shares with its neighbours, and its number.
+///
+/// For reading many names one by one: rows of an inventory are folded into ranges as they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NameParts<'a> {
+    /// What all names of a range share.
+    pub shape: Shape<'a>,
+    /// The number; 0 if the name has none.
+    pub number: u64,
+}
+
+/// What the names of a range share: all but the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shape<'a> {
+    /// Before the number.
+    pub prefix: &'a str,
+    /// After the number.
+    pub suffix: &'a str,
+    /// How many digits the number has; 0 if the name has none.
+    pub digits: usize,
+}
+
+impl<'a> NameParts<'a> {
+    /// Takes a name apart at its last run of digits.
+    pub fn of(name: &'a str) -> Self {
+        let plain = Self { shape: Shape { prefix: name, suffix: "", digits: 0 }, number: 0 };
+        let Some(end) = name.bytes().rposition(|b| b.is_ascii_digit()).map(|at| at + 1) else {
+            return plain;
+        };
+        let (head, suffix) = name.split_at(end);
+        let start = head.bytes().rposition(|b| !b.is_ascii_digit()).map_or(0, |at| at + 1);
+        let (prefix, number) = head.split_at(start);
+        match number.parse() {
+            Ok(value) if number.len() <= MAX_DIGITS => {
+                Self { shape: Shape { prefix, suffix, digits: number.len() }, number: value }
+            }
+            _ => plain,
+        }
+    }
+}
+
+impl Shape<'_> {
+    /// The name with this number.
+    pub fn name(&self, number: u64) -> String {
+        match self.digits {
+            0 => self.prefix.to_owned(),
+            digits => format!("{}{number:0digits$}{}", self.prefix, self.suffix),
+        }
+    }
+}
+
+/// Checks that a text is one node name, and no list of several.
+///
+/// # Errors
+/// Says what cannot stand in a name, and where.
+pub fn check_name(name: &str) -> Result<(), HostlistError> {
+    let error = |problem, at| Err(HostlistError { problem, at });
+    match name.char_indices().find(|(_, c)| !stands_in_a_name(*c)) {
+        Some((at, c)) => error(HostlistProblem::Character(c), at..at + c.len_utf8()),
+        None if name.is_empty() => error(HostlistProblem::Empty, 0..0),
+        None => Ok(()),
+    }
+}
+
+/// True for what a node name is made of.
+fn stands_in_a_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')
+}
+
 /// Why a text is not a hostlist, and where in the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
@@ -111,6 +180,11 @@ impl Hostlist {
     /// The first name in natural order.
     pub fn first(&self) -> Option<String> {
         self.0.first().map(|range| range.name(range.lo))
+    }
+
+    /// Orders lists by their first names, in natural order.
+    pub fn cmp_first(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.first().cmp(&other.0.first())
     }
 
     /// The names in both lists.
@@ -202,6 +276,24 @@ impl Hostlist {
         self.0.iter().flat_map(|range| (range.lo..=range.hi).map(|number| range.name(number)))
     }
 
+    /// The names of ranges that come in any order: of each shape, from a number to a number.
+    pub fn of_ranges<'a>(ranges: impl IntoIterator<Item = (Shape<'a>, u64, u64)>) -> Self {
+        let mut all: Vec<(Shape<'a>, u64, u64)> =
+            ranges.into_iter().filter(|(_, lo, hi)| lo <= hi).collect();
+        all.sort_unstable();
+        // Merged before texts are copied: many small ranges are few large ones.
+        let mut merged: Vec<(Shape<'a>, u64, u64)> = Vec::new();
+        for (shape, lo, hi) in all {
+            match merged.last_mut() {
+                Some((last, _, end)) if *last == shape && lo <= end.saturating_add(1) => {
+                    *end = hi.max(*end);
+                }
+                _ => merged.push((shape, lo, hi)),
+            }
+        }
+        Self(merged.into_iter().map(|(shape, lo, hi)| HostRange::of_shape(shape, lo, hi)).collect())
+    }
+
     fn from_ranges(mut ranges: Vec<HostRange>) -> Self {
         ranges.sort();
         let mut merged: Vec<HostRange> = Vec::with_capacity(ranges.len());
@@ -287,31 +379,13 @@ pub fn cuts(lists: &[&Hostlist]) -> Vec<(Vec<usize>, Hostlist)> {
 
 impl HostRange {
     fn of_name(name: &str) -> Self {
-        let plain = |name: &str| Self {
-            prefix: name.to_owned(),
-            suffix: String::new(),
-            digits: 0,
-            lo: 0,
-            hi: 0,
-        };
-        let Some(end) = name.rfind(|c: char| c.is_ascii_digit()).map(|at| at + 1) else {
-            return plain(name);
-        };
-        let (head, suffix) = name.split_at(end);
-        let start = head.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| {
-            at + head.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
-        });
-        let (prefix, number) = head.split_at(start);
-        match number.parse() {
-            Ok(value) if number.len() <= MAX_DIGITS => Self {
-                prefix: prefix.to_owned(),
-                suffix: suffix.to_owned(),
-                digits: number.len(),
-                lo: value,
-                hi: value,
-            },
-            _ => plain(name),
-        }
+        let NameParts { shape, number } = NameParts::of(name);
+        Self::of_shape(shape, number, number)
+    }
+
+    fn of_shape(shape: Shape<'_>, lo: u64, hi: u64) -> Self {
+        let Shape { prefix, suffix, digits } = shape;
+        Self { prefix: prefix.to_owned(), suffix: suffix.to_owned(), digits, lo, hi }
     }
 
     fn cmp_key(&self, other: &Self) -> std::cmp::Ordering {
@@ -330,10 +404,8 @@ impl HostRange {
     }
 
     fn name(&self, number: u64) -> String {
-        match self.digits {
-            0 => self.prefix.clone(),
-            digits => format!("{}{number:0digits$}{}", self.prefix, self.suffix),
-        }
+        let Self { prefix, suffix, digits, .. } = self;
+        Shape { prefix, suffix, digits: *digits }.name(number)
     }
 
     /// True if `next` goes on where this range ends, one digit longer: `8-9` and `10-12`.
@@ -487,8 +559,7 @@ fn parse_part(part: &str, at: usize, ranges: &mut Vec<HostRange>) -> Result<(), 
     let (mut rest, mut offset) = (part, at);
     while !rest.is_empty() {
         let (text, tail) = rest.split_at(rest.find('[').unwrap_or(rest.len()));
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
-        if let Some((bad, c)) = text.char_indices().find(|(_, c)| !allowed(*c)) {
+        if let Some((bad, c)) = text.char_indices().find(|(_, c)| !stands_in_a_name(*c)) {
             let here = offset + bad;
             return error(HostlistProblem::Character(c), here..here + c.len_utf8());
         }
@@ -785,6 +856,18 @@ mod tests {
                     let holders = lists.iter().enumerate().filter(|(_, one)| one.contains(&name));
                     prop_assert_eq!(&holders.map(|(at, _)| at).collect::<Vec<_>>(), sets);
                 }
+            }
+        }
+
+        #[test]
+        fn names_taken_apart_fold_into_the_same_list(names in names()) {
+            let parts = names.iter().map(|name| NameParts::of(name));
+            let ranges = parts.map(|parts| (parts.shape, parts.number, parts.number));
+            prop_assert_eq!(Hostlist::of_ranges(ranges), set(&names));
+            for name in &names {
+                let NameParts { shape, number } = NameParts::of(name);
+                prop_assert_eq!(&shape.name(number), name);
+                prop_assert!(check_name(name).is_ok());
             }
         }
 

@@ -13,6 +13,7 @@ pub mod intent;
 pub mod mig;
 pub mod name;
 pub mod path;
+pub mod pci;
 pub mod plan;
 pub mod serde_text;
 #[cfg(feature = "topology")]

@@ -155,6 +155,8 @@ pub enum ChangeKind {
     Missing(PoolName),
     /// The reason of an exception, or how it is written.
     ExceptionReason(PoolName),
+    /// What an inventory says of single nodes of a pool.
+    Overrides(PoolName),
     /// How many nodes may be out of service at once.
     MaxUnavailable(PoolName),
     /// A node policy.

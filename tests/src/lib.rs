@@ -35,6 +35,22 @@ pub fn check_text(form: Form, text: &str) -> Result<Checked, fleetc::CheckError>
     fleetc::check(&Memory::one(file, text), Utf8Path::new(file))
 }
 
+/// Checks a text as `fleet.kdl` or `fleet.yaml`, with other files beside it.
+///
+/// # Errors
+/// It cannot be read.
+pub fn check_beside(form: Form, text: &str, beside: &Texts) -> Result<Checked, fleetc::CheckError> {
+    let mut files = Memory::one(form.file(), text);
+    files.0.extend(beside.iter().map(|(path, text)| (path.into(), text.clone())));
+    fleetc::check(&files, Utf8Path::new(form.file()))
+}
+
+/// The file that a block of a page holds: its words are `csv` or `jsonl`, then a name.
+pub fn file_of(words: &str) -> Option<&str> {
+    let (form, name) = words.split_once(' ')?;
+    matches!(form, "csv" | "jsonl").then_some(name)
+}
+
 /// The files of an output folder or tree, by path.
 pub type Texts = BTreeMap<String, String>;
 

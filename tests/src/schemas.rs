@@ -5,11 +5,14 @@ use std::io;
 
 use fleetc::language::{json_schema, kinds, reference};
 use fleetc::syntax::{Node, kdl};
-use fleetc_schema::intent::{ClassDocument, Index, IntentDocument, SourceLine};
+use fleetc_schema::intent::{ClassDocument, Index, IntentDocument, Override, SourceLine};
 use fleetc_targets::write::json;
 
 /// Path of the language reference.
 pub const LANGUAGE_PAGE: &str = "docs/language.md";
+
+/// Path of the page about inventories.
+pub const INVENTORY_PAGE: &str = "docs/inventory.md";
 
 /// Specs that the language reference takes its examples from, best first; a folder is all its files.
 pub const EXAMPLES: &[&str] =
@@ -26,6 +29,7 @@ pub fn all() -> Vec<(String, String)> {
         file("intent", schemars::schema_for!(IntentDocument<'static>)),
         file("index", schemars::schema_for!(Index)),
         file("class", schemars::schema_for!(ClassDocument<'static>)),
+        file("override", schemars::schema_for!(Override)),
         file("source-line", schemars::schema_for!(SourceLine)),
         file("diagnostics", fleetc::render::json::schema()),
         file("plan", fleetc::render::plan::schema()),
@@ -41,7 +45,10 @@ pub fn language_page() -> io::Result<String> {
     for path in EXAMPLES {
         let path = crate::repository().join(path);
         let texts: Vec<String> = match path.is_dir() {
-            true => crate::folder(&path)?.into_values().collect(),
+            true => {
+                let files = crate::folder(&path)?.into_iter();
+                files.filter(|(name, _)| name.ends_with(".kdl")).map(|(_, text)| text).collect()
+            }
             false => vec![std::fs::read_to_string(path)?],
         };
         for text in texts {

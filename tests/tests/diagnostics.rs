@@ -4,7 +4,9 @@
 //! is expected on its line: `error[rule] "token": part of a help line`, the token as written in
 //! backticks. Everything that is reported must be expected, and nothing else may be; only what of the
 //! prelude is unused need not. A block `kdl topology` is about that family: warnings and notes of others
-//! are left out, errors are not. A block `report` after a fragment holds the whole text report.
+//! are left out, errors are not. A block `report` after a fragment holds the whole text report. A block
+//! `csv nodes.csv` or `jsonl …` is a file that lies beside the fragments after it; what it expects is
+//! not part of it.
 
 #![allow(
     clippy::indexing_slicing,
@@ -18,18 +20,21 @@ use camino::Utf8Path;
 use fleetc::Checked;
 use fleetc::render::text::Width;
 use fleetc_schema::diag::Severity;
-use fleetc_tests::{Form, check_text, fenced_blocks, folder, plain, repository, with_prelude};
+use fleetc_tests::{
+    Form, Texts, check_beside, fenced_blocks, file_of, folder, plain, repository, with_prelude,
+};
 
 /// What a comment expects.
 #[derive(Debug, PartialEq, Eq, Clone)]
 struct Expected {
+    file: String,
     line: usize,
     rule: String,
     token: String,
     help: String,
 }
 
-fn expectations(fragment: &str) -> Vec<Expected> {
+fn expectations(file: &str, fragment: &str) -> Vec<Expected> {
     let mut all = Vec::new();
     for (index, line) in fragment.lines().enumerate() {
         for part in line.split("~ ").skip(1) {
@@ -38,6 +43,7 @@ fn expectations(fragment: &str) -> Vec<Expected> {
             let mut quoted = rest.splitn(3, '`');
             let (_, token, help) = (quoted.next(), quoted.next(), quoted.next());
             all.push(Expected {
+                file: file.to_owned(),
                 line: index + 1,
                 rule: rule.to_owned(),
                 token: token.unwrap_or_default().to_owned(),
@@ -49,20 +55,21 @@ fn expectations(fragment: &str) -> Vec<Expected> {
 }
 
 /// Compares what is reported with what is expected; gives what does not match.
-fn mismatches(checked: &Checked, fragment: &str) -> Vec<String> {
-    let mut expected = expectations(fragment);
+fn mismatches(checked: &Checked, mut expected: Vec<Expected>, lines: usize) -> Vec<String> {
     let mut wrong = Vec::new();
     for found in &checked.diagnostics {
         let span = found.labels.first().and_then(|label| checked.span(&label.place)).unwrap();
-        let line = checked.sources.of(span).unwrap().position(span.start).line as usize;
+        let source = checked.sources.of(span).unwrap();
+        let line = source.position(span.start).line as usize;
         // What a fragment does not use of the prelude is no news.
-        if found.rule.name == "spec/unused" && line > fragment.lines().count() {
+        if found.rule.name == "spec/unused" && line > lines {
             continue;
         }
         let token = checked.sources.text(span);
         let head = format!("{}[{}]", found.severity, found.rule.name);
         let matching = expected.iter().position(|e| {
-            e.line == line
+            e.file == source.path
+                && e.line == line
                 && e.rule == head
                 && (e.token.is_empty() || e.token == token)
                 && (e.help.is_empty() || found.help.iter().any(|help| help.contains(&e.help)))
@@ -72,8 +79,8 @@ fn mismatches(checked: &Checked, fragment: &str) -> Vec<String> {
                 expected.remove(at);
             }
             None => wrong.push(format!(
-                "  line {line}: {head} `{token}` {:?}\n    {}",
-                found.help, found.title
+                "  {}:{line}: {head} `{token}` {:?}\n    {}",
+                source.path, found.help, found.title
             )),
         }
     }
@@ -91,7 +98,17 @@ fn everything_reported_is_expected_and_the_other_way_round() {
     for (name, page) in pages {
         assert_eq!(Utf8Path::new(&name).extension(), Some("md"), "{name}");
         let mut last: Option<Checked> = None;
+        let mut beside = Texts::new();
+        let mut expected_beside: Vec<Expected> = Vec::new();
         for (words, line, text) in fenced_blocks(&page) {
+            if let Some(file) = file_of(&words) {
+                expected_beside.retain(|expected| expected.file != file);
+                expected_beside.extend(expectations(file, &text));
+                let bare = |line: &str| line.split("//~").next().unwrap().trim_end().to_owned();
+                let lines: Vec<String> = text.lines().map(bare).collect();
+                beside.insert(file.to_owned(), lines.join("\n") + "\n");
+                continue;
+            }
             let (form, family) = words.split_once(' ').unwrap_or((&words, ""));
             let form = match form {
                 "kdl" => Form::Kdl,
@@ -103,15 +120,18 @@ fn everything_reported_is_expected_and_the_other_way_round() {
                     }
                     continue;
                 }
-                _ => panic!("{name}:{line}: a block is kdl, yaml or report, not `{words}`"),
+                _ => panic!("{name}:{line}: a block is kdl, yaml, csv, jsonl or report: `{words}`"),
             };
             fragments += 1;
-            let mut checked = check_text(form, &with_prelude(form, &text)).unwrap();
+            let mut checked = check_beside(form, &with_prelude(form, &text), &beside).unwrap();
             checked.diagnostics.retain(|found| {
                 let about = family.is_empty() || found.rule.family() == family;
                 about || found.severity == Severity::Error
             });
-            let found = mismatches(&checked, &text);
+            let mut expected = expectations(form.file(), &text);
+            let read = expected_beside.iter().filter(|expected| text.contains(&expected.file));
+            expected.extend(read.cloned());
+            let found = mismatches(&checked, expected, text.lines().count());
             if !found.is_empty() {
                 wrong.push(format!("{name}:{line}:\n{}", found.join("\n")));
             }

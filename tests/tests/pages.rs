@@ -11,7 +11,7 @@
 
 use fleetc::{Checked, plan};
 use fleetc_schema::diag::{Phase, Severity, rules};
-use fleetc_tests::{Form, check_text, fenced_blocks, with_prelude};
+use fleetc_tests::{Form, Texts, check_beside, check_text, fenced_blocks, file_of, with_prelude};
 
 fn findings(checked: &Checked) -> Vec<(&'static str, Severity, String)> {
     checked.diagnostics.iter().map(|d| (d.rule.name, d.severity, d.title.clone())).collect()
@@ -21,8 +21,15 @@ fn findings(checked: &Checked) -> Vec<(&'static str, Severity, String)> {
 fn examples_of_every_page_do_what_the_page_says() {
     let mut wrong = Vec::new();
     for rule in rules::ALL {
+        // Files that stand on a page before a fragment lie beside it.
+        let mut beside = Texts::new();
         for (words, _, fragment) in fenced_blocks(rule.page) {
-            let checked = check_text(Form::Kdl, &with_prelude(Form::Kdl, &fragment)).unwrap();
+            if let Some(name) = file_of(&words) {
+                beside.insert(name.to_owned(), fragment);
+                continue;
+            }
+            let text = with_prelude(Form::Kdl, &fragment);
+            let checked = check_beside(Form::Kdl, &text, &beside).unwrap();
             let found = findings(&checked);
             let fires = found.iter().filter(|(name, ..)| *name == rule.name).count();
             let other_error = found
@@ -45,11 +52,17 @@ fn examples_of_every_page_do_what_the_page_says() {
 #[test]
 fn every_finding_of_an_example_has_a_place_a_title_and_a_help_line() {
     for rule in rules::ALL {
+        let mut beside = Texts::new();
         for (words, _, fragment) in fenced_blocks(rule.page) {
+            if let Some(name) = file_of(&words) {
+                beside.insert(name.to_owned(), fragment);
+                continue;
+            }
             if words != "kdl fail" || rule.phase == Phase::Plan {
                 continue;
             }
-            let checked = check_text(Form::Kdl, &with_prelude(Form::Kdl, &fragment)).unwrap();
+            let text = with_prelude(Form::Kdl, &fragment);
+            let checked = check_beside(Form::Kdl, &text, &beside).unwrap();
             for found in &checked.diagnostics {
                 assert!(!found.help.is_empty(), "{}: no help", found.rule.name);
                 assert!(!found.title.ends_with('.'), "{}", found.title);

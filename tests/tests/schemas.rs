@@ -15,8 +15,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use fleetc::Checked;
 use fleetc_schema::intent::ClassDocument;
 use fleetc_tests::{
-    Form, check_fleet, check_text, compiled, fenced_blocks, folder, repository, schemas, snapshot,
-    with_prelude,
+    Form, check_beside, check_fleet, check_text, compiled, fenced_blocks, folder, repository,
+    schemas, snapshot, with_prelude,
 };
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -148,6 +148,7 @@ fn the_intent_that_is_written_holds() {
     let files = compiled(&check_fleet("fleets/lab").unwrap()).unwrap();
     let (intent, index, class) = (ours("intent"), ours("index"), ours("class"));
     let line = ours("source-line");
+    let known = ours("override");
     let mut seen = 0;
     for (path, text) in &files {
         let Some((_, name)) = path.split_once("/intent/") else { continue };
@@ -156,6 +157,9 @@ fn the_intent_that_is_written_holds() {
             "index.json" => holds(&index, text, path),
             "sources.jsonl" => text.lines().for_each(|text| holds(&line, text, path)),
             _ if name.starts_with("classes/") => holds(&class, text, path),
+            _ if name.starts_with("overrides/") => {
+                text.lines().for_each(|text| holds(&known, text, path));
+            }
             _ => panic!("{path} has no schema"),
         }
         seen += 1;
@@ -231,7 +235,8 @@ fn the_schema_of_the_yaml_form_refuses_what_the_compiler_refuses() {
         ("pool: {a: {cluster: hpc, system: dgx-h100, nodes: a, sharing: hole}}", "/pool/a/sharing"),
         ("pool: {a: {cluster: hpc, nodes: a, sharing: whole}}", "/pool/a"),
         ("pool: {a: true}", "/pool/a"),
-        ("rack: {r1: {nodes: 7}}", "/rack/r1/nodes"),
+        ("rack: {r1: {nodes: 7}}", "/rack/r1"),
+        ("pool: {a: {cluster: hpc, system: dgx-h100, nodes: 7, sharing: whole}}", "/pool/a/nodes"),
         ("team: {a: {quota: {is: train, guaranteed: 1}}}", "/team/a"),
         ("team: {a: {quota: [{is: train, guaranteed: -1}]}}", "/team/a"),
         ("team: {a: {quota: [{is: train}]}}", "/team/a"),
@@ -256,8 +261,17 @@ fn the_schema_of_the_yaml_form_refuses_what_the_compiler_refuses() {
 
 #[test]
 fn fleetc_schema_prints_the_committed_ones() {
-    let names =
-        ["spec", "intent", "index", "class", "source-line", "diagnostics", "plan", "report"];
+    let names = [
+        "spec",
+        "intent",
+        "index",
+        "class",
+        "override",
+        "source-line",
+        "diagnostics",
+        "plan",
+        "report",
+    ];
     for name in names {
         let path = repository().join("schema/json").join(format!("{name}.schema.json"));
         assert_eq!(fleetc(&["schema", name]), std::fs::read_to_string(path).unwrap());
@@ -274,6 +288,32 @@ fn the_language_reference_is_fresh() {
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     let fresh = schemas::language_page().unwrap();
     assert_eq!(committed, fresh, "{} is stale: cargo xtask generate", schemas::LANGUAGE_PAGE);
+}
+
+#[test]
+fn the_page_about_inventories_is_fresh_and_its_examples_say_the_same() {
+    let committed = std::fs::read_to_string(repository().join(schemas::INVENTORY_PAGE));
+    let page = fleetc::inventory::page();
+    let name = schemas::INVENTORY_PAGE;
+    assert_eq!(committed.unwrap_or_default(), page, "{name} is stale: cargo xtask generate");
+    let blocks = fenced_blocks(&page);
+    let block = |wanted: &str| {
+        let (_, _, text) = blocks.iter().find(|(words, ..)| words == wanted).unwrap();
+        text.clone()
+    };
+    let spec = with_prelude(Form::Kdl, &block("kdl"));
+    let intent = |name: &str, words: &str| {
+        let beside = [(name.to_owned(), block(words))].into();
+        let spec = spec.replace("nodes.csv", name);
+        let checked = check_beside(Form::Kdl, &spec, &beside).unwrap();
+        let titles: Vec<&String> = checked.diagnostics.iter().map(|found| &found.title).collect();
+        assert!(titles.is_empty(), "{words}: {titles:?}");
+        checked.intent().unwrap().clone()
+    };
+    let csv = intent("nodes.csv", "csv nodes.csv");
+    assert_eq!(csv.pools.get("train").unwrap().nodes.to_string(), "gpu[001-002]");
+    assert_eq!(csv.pools.get("train").unwrap().overrides.len(), 1);
+    assert_eq!(csv, intent("nodes.jsonl", "jsonl nodes.jsonl"));
 }
 
 #[test]

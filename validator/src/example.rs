@@ -1,16 +1,16 @@
 //! Small classes, and states of nodes that conform to them. For tests.
 
-use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{
     Advertised, ClassPaths, Driver, DriverOwner, GpuIndexes, GpuInstance, GpuModel, GpuSlot, Host,
-    MemoryRange, NodeClass,
+    MemoryRange, NodeClass, Override,
 };
 use fleetc_schema::mig::Placement;
 use fleetc_schema::units::Mib;
+use fleetc_schema::{Hostlist, ItemPath};
 
 use crate::intent::{NodeIntent, Sources};
-use crate::pci::BusId;
 use crate::state::{GpuInstanceState, GpuState, MigMode, NodeState, PciGpu, Reading};
+use fleetc_schema::pci::BusId;
 
 /// Profile, profile id, size, and where instances of it stand.
 type Slices = (&'static str, u32, u8, &'static [u8]);
@@ -47,6 +47,14 @@ pub(crate) fn without_mig() -> NodeIntent {
 /// A node without GPUs.
 pub(crate) fn without_gpus() -> NodeIntent {
     intent(None, &[])
+}
+
+/// The same node, with the addresses of its GPUs in an inventory.
+pub(crate) fn at_known_addresses(mut intent: NodeIntent) -> NodeIntent {
+    let pci = intent.class.gpus.iter().map(|gpu| bus_id(gpu.slot)).collect();
+    let path = ItemPath::item("pool", "p").keyed("pci", [&intent.node]);
+    intent.known = Some(Override { nodes: Hostlist::single(&intent.node), pci, path });
+    intent
 }
 
 fn h100() -> GpuModel {
@@ -106,6 +114,7 @@ fn intent(model: Option<GpuModel>, gpus: &[Option<Slices>]) -> NodeIntent {
         rack: None,
         class,
         device_ids,
+        known: None,
         sources: Sources::default(),
     }
 }

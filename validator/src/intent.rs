@@ -1,18 +1,21 @@
 //! Loading what the compiled intent says of one node.
 //!
-//! The folder holds `index.json`, `classes/<name>.json` and perhaps `sources.jsonl`, as the compiler
-//! writes them.
+//! The folder holds `index.json`, `classes/<name>.json`, perhaps `overrides/<name>.jsonl` and
+//! `sources.jsonl`, as the compiler writes them.
 
 mod sources;
 
 use std::path::Path;
 
-use fleetc_schema::intent::{CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, Index, NodeClass};
+use fleetc_schema::intent::{
+    CLASS_SCHEMA, ClassDocument, GpuIndexes, GpuSlot, INDEX_SCHEMA, Index, NodeClass, Override,
+    overrides_file,
+};
 use fleetc_schema::name::{ClassName, FleetName, RackName};
 use fleetc_schema::{Hostlist, ItemPath};
 
 use crate::input::{self, Folder, InputError};
-use crate::pci::DeviceId;
+use fleetc_schema::pci::{BusId, DeviceId};
 
 pub use sources::{Sources, SpecPlace};
 
@@ -21,6 +24,9 @@ const MAX_PATH_BYTES: usize = 4096;
 
 /// The most GPU instances of one GPU that are taken: NVML knows no GPU with more than 8.
 pub(crate) const MAX_INSTANCES: usize = 64;
+
+/// The most files that hold the overrides of one class.
+const MAX_OVERRIDE_FILES: u32 = 1_024;
 
 /// What one node should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +41,17 @@ pub struct NodeIntent {
     pub class: NodeClass,
     /// PCI device ids of the class's GPU product.
     pub device_ids: Vec<DeviceId>,
+    /// What is known of this very node, beside its class.
+    pub known: Option<Override>,
     /// Where the items behind the expectations are written.
     pub sources: Sources,
+}
+
+impl NodeIntent {
+    /// The PCI address that a GPU of the class should have, if that is known.
+    pub fn address(&self, gpu: &GpuSlot) -> Option<BusId> {
+        self.known.as_ref()?.pci.get(usize::from(gpu.slot)).copied()
+    }
 }
 
 /// Why the intent of a node cannot be had.
@@ -75,14 +90,17 @@ pub fn load(folder: &Path, node: &str) -> Result<NodeIntent, IntentError> {
         return Err(IntentError::UnknownNode { node: node.to_owned(), fleet, index: shown });
     };
     let (class, device_ids) = load_class(&folder, class_name)?;
-    let wanted = item_paths(&class, node);
+    let files = index.overrides.get(class_name).copied().unwrap_or_default();
+    let known = load_override(&folder, &class, node, files)?;
+    let mut wanted = item_paths(&class, node);
+    wanted.extend(known.iter().map(|known| known.path.clone()));
     let sources = match folder.file("sources.jsonl") {
         Ok(file) => Sources::read(&file.shown, file.file, &wanted)?,
         Err(error) if error.is_missing() => Sources::default(),
         Err(error) => return Err(error.into()),
     };
     let node = node.to_owned();
-    Ok(NodeIntent { node, fleet: index.fleet, rack, class, device_ids, sources })
+    Ok(NodeIntent { node, fleet: index.fleet, rack, class, device_ids, known, sources })
 }
 
 /// The key of the one list that holds the node; none if no list does.
@@ -110,6 +128,59 @@ fn load_class(folder: &Folder, name: &ClassName) -> Result<(NodeClass, Vec<Devic
     Ok((class, device_ids.map_err(|problem| InputError::content(&shown, problem))?))
 }
 
+/// Finds what is known of a node in the overrides of its class, which are in so many files.
+fn load_override(
+    folder: &Folder,
+    class: &NodeClass,
+    node: &str,
+    files: u32,
+) -> Result<Option<Override>, InputError> {
+    let mut known: Option<Override> = None;
+    if files > MAX_OVERRIDE_FILES {
+        let problem = format!("more than {MAX_OVERRIDE_FILES} files of overrides");
+        return Err(InputError::content(Path::new("index.json"), problem));
+    }
+    for number in 0..files {
+        // As for the class: the name stays in the folder.
+        let file = folder.file(&overrides_file(&class.name, number, files))?;
+        let shown = file.shown;
+        let bytes = input::read_to_end(&shown, file.file)?;
+        for (line, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+            // Most lines are about other nodes; all of them are read, since a list may hold this one.
+            if text.is_empty() {
+                continue;
+            }
+            let read: Override = serde_json::from_slice(text)
+                .map_err(|error| InputError::json(&shown, Some(line), &error))?;
+            if !read.nodes.contains(node) {
+                continue;
+            }
+            let problem = match &known {
+                Some(_) => Err(format!("node `{node}` has two overrides")),
+                None => check_override(class, &read),
+            };
+            problem.map_err(|problem| InputError::content(&shown, problem))?;
+            known = Some(read);
+        }
+    }
+    Ok(known)
+}
+
+/// Checks what the comparison rests on: an address for every GPU of the complete node, rising.
+fn check_override(class: &NodeClass, known: &Override) -> Result<(), String> {
+    let Override { pci, path, .. } = known;
+    if pci.len() > usize::from(GpuIndexes::LIMIT) || !pci.is_sorted_by(|a, b| a < b) {
+        return Err("the PCI addresses of a node do not rise, or are too many".to_owned());
+    }
+    if class.gpus.iter().any(|gpu| usize::from(gpu.slot) >= pci.len()) {
+        return Err(format!("a node has more GPUs than the {} PCI addresses", pci.len()));
+    }
+    match path.as_str().len() > MAX_PATH_BYTES {
+        true => Err(format!("an item path is longer than {MAX_PATH_BYTES} bytes")),
+        false => Ok(()),
+    }
+}
+
 /// Checks what the comparison rests on, and reads the PCI device ids.
 fn check_class(name: &ClassName, class: &NodeClass) -> Result<Vec<DeviceId>, String> {
     if class.name != *name {
@@ -131,7 +202,8 @@ fn check_class(name: &ClassName, class: &NodeClass) -> Result<Vec<DeviceId>, Str
         return Err(format!("an item path is longer than {MAX_PATH_BYTES} bytes"));
     }
     let ids = class.gpu.iter().flat_map(|model| &model.pci_device_ids);
-    ids.map(|id| id.parse().map_err(|error: crate::pci::DeviceIdError| error.to_string())).collect()
+    ids.map(|id| id.parse().map_err(|error: fleetc_schema::pci::DeviceIdError| error.to_string()))
+        .collect()
 }
 
 /// Every item that a finding may name.

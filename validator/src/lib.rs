@@ -15,7 +15,6 @@ mod example;
 pub mod input;
 pub mod intent;
 pub mod observe;
-pub mod pci;
 pub mod render;
 pub mod report;
 pub mod state;

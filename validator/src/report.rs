@@ -5,7 +5,7 @@ use fleetc_schema::name::{ClassName, FleetName, RackName};
 use serde::{Serialize, Serializer};
 
 use crate::intent::SpecPlace;
-use crate::pci::BusId;
+use fleetc_schema::pci::BusId;
 
 /// What a node is to its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -47,6 +47,8 @@ pub enum Severity {
 pub enum CheckId {
     /// The spec, PCI and NVML agree on how many GPUs there are.
     GpuCount,
+    /// The GPUs are at the PCI addresses that the inventory states.
+    GpuAddress,
     /// A GPU is the product that the spec says.
     GpuModel,
     /// MIG mode is as the spec says, and will stay so.
@@ -60,6 +62,7 @@ impl CheckId {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::GpuCount => "gpu.count",
+            Self::GpuAddress => "gpu.address",
             Self::GpuModel => "gpu.model",
             Self::MigMode => "mig.mode",
             Self::MigLayout => "mig.layout",

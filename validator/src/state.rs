@@ -4,7 +4,7 @@ use fleetc_schema::mig::Placement;
 use fleetc_schema::units::Mib;
 use serde::{Deserialize, Serialize};
 
-use crate::pci::{BusId, DeviceId};
+use fleetc_schema::pci::{BusId, DeviceId};
 
 /// One reading. Only a value can fail a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

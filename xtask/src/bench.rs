@@ -1,4 +1,5 @@
-//! Whole-process times of the release build: what `fleetc check` costs as a fleet grows.
+//! Whole-process times of the release build: what `fleetc check` costs as a fleet grows, and what a
+//! row of an inventory costs.
 //!
 //! CPU time of finished children, by getrusage; two commands in turn, so that a machine that slows
 //! down slows both.
@@ -16,7 +17,12 @@ const RUNS: usize = 30;
 /// Sizes in nodes; the first is what the others are held against.
 const SIZES: [u64; 4] = [10, 1_000, 10_000, 100_000];
 
-/// Times a check of fleets of several sizes, in range form.
+/// Rows of the inventories.
+const ROWS: u64 = 1_000_000;
+/// Counted runs over each inventory.
+const INVENTORY_RUNS: usize = 5;
+
+/// Times a check of fleets of several sizes, in range form, and of inventories.
 pub fn run() -> Outcome {
     let built = Command::new("cargo")
         .args(["build", "--release", "--package", "fleetc"])
@@ -46,7 +52,65 @@ pub fn run() -> Outcome {
         let percent = median * 100 / base;
         println!("  {nodes:>7} nodes  {:>2}.{:03} ms  {percent} %", median / 1_000, median % 1_000);
     }
+    println!("inventories of {ROWS} rows, the same, median of {INVENTORY_RUNS} runs:");
+    for (name, file, text) in [
+        ("CSV", "nodes.csv", csv(false)),
+        ("CSV, no two neighbours alike", "nodes.csv", csv(true)),
+        ("JSON Lines", "nodes.jsonl", json_lines()),
+    ] {
+        let folder = scratch.join("inventory");
+        put(&folder.join(file), &text)?;
+        put(&folder.join("fleet.kdl"), &spec_of(file))?;
+        let mut times = Vec::new();
+        for _ in 0..INVENTORY_RUNS {
+            times.push(check(&folder)?);
+        }
+        let (median, bytes) = (median(&mut times), text.len() >> 20);
+        println!(
+            "  {name}: {bytes} MiB, {} ms, {} ns a row",
+            median / 1_000,
+            median * 1_000 / ROWS
+        );
+    }
     Ok(())
+}
+
+/// The addresses of a DGX H100.
+const PCI: [&str; 8] = ["1b", "43", "52", "61", "9d", "c3", "d1", "df"];
+
+/// Racks of four nodes, each on a switch for each of two rails.
+fn csv(mixed: bool) -> String {
+    let pci = PCI.map(|bus| format!("0000:{bus}:00.0")).join(" ");
+    let row = |n: u64| {
+        let (rack, leaf) = (n / 4, n / 32);
+        format!("n{n:07},train,r{rack:06},leaf{leaf:05}a leaf{leaf:05}b,{pci}\n")
+    };
+    // A stride that meets every number once.
+    let at = |n: u64| if mixed { n * 7_919 % ROWS } else { n };
+    "node,pool,rack,switch,pci\n".to_owned() + &(0..ROWS).map(|n| row(at(n))).collect::<String>()
+}
+
+fn json_lines() -> String {
+    let pci = PCI.map(|bus| format!("\"0000:{bus}:00.0\"")).join(",");
+    let row = |n: u64| {
+        let rack = n / 4;
+        format!(
+            "{{\"node\":\"n{n:07}\",\"pool\":\"train\",\"rack\":\"r{rack:06}\",\"pci\":[{pci}]}}\n"
+        )
+    };
+    (0..ROWS).map(row).collect()
+}
+
+fn spec_of(file: &str) -> String {
+    let leaves = ROWS / 32;
+    format!(
+        "fleet \"big\"\ninventory \"{file}\"\n\
+         cluster \"a\" {{ kubernetes \"1.36\" {{ distribution \"upstream\"; \
+         gpu-operator \"26.7\" namespace=\"gpu-operator\"; driver \"580.105.08\" owner=\"os\"; queue \"none\" }} }}\n\
+         pool \"train\" {{ cluster \"a\"; system \"dgx-h100\"; sharing \"whole\" }}\n\
+         fabric \"compute\" kind=\"infiniband\" {{ \
+         switch \"leaf[00000-{leaves:05}]a\"; switch \"leaf[00000-{leaves:05}]b\" }}\n"
+    )
 }
 
 /// Microseconds of CPU that one check takes.

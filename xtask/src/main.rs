@@ -66,6 +66,7 @@ fn generate() -> Outcome {
         put(&repository().join("schema/json").join(name), &text)?;
     }
     put(&repository().join(schemas::LANGUAGE_PAGE), &schemas::language_page()?)?;
+    put(&repository().join(schemas::INVENTORY_PAGE), &fleetc::inventory::page())?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A rule takes the lowered fleet and reports every finding; it is silent about poisoned items.
 
+mod inventory;
 mod mig;
 mod names;
 mod node_policy;
@@ -36,6 +37,8 @@ const CHECKS: &[Check] = &[
     sharing::replicas,
     sharing::ambiguous_resource,
     sharing::training_on_slice,
+    inventory::node_missing,
+    inventory::node_without_pool,
     ownership::unowned,
     ownership::driver_unowned,
     quota::above_capacity,

@@ -211,6 +211,8 @@ pub enum Document {
     Index,
     /// fleet/intent/classes/*.json.
     Class,
+    /// A line of fleet/intent/overrides/*.jsonl.
+    Override,
     /// A line of fleet/intent/sources.jsonl.
     SourceLine,
     /// What `check --format json` prints.

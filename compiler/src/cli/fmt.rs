@@ -127,7 +127,7 @@ fn find(root: Option<&Utf8Path>, spec: &Utf8Path) -> Result<Vec<File>, CommandEr
     let mut found = Vec::new();
     for Part { path: part, form, text } in whole {
         let bytes = files
-            .read(&part)
+            .read(&part, MAX_FILE_BYTES)
             .map_err(|error| source::ReadError::Io { path: part.clone(), error })?;
         let shown = match spec.is_dir() {
             true => spec.join(relative(&path, &part)),

@@ -22,6 +22,7 @@ fn text(document: Document) -> &'static str {
         Document::Intent => committed!("intent"),
         Document::Index => committed!("index"),
         Document::Class => committed!("class"),
+        Document::Override => committed!("override"),
         Document::SourceLine => committed!("source-line"),
         Document::Diagnostics => committed!("diagnostics"),
         Document::Plan => committed!("plan"),

@@ -141,6 +141,7 @@ kind! {
     /// A spec: everything at the top of its files.
     Spec = "" nothing {
         include = "include" list String, Optional, "Files that are part of the spec, relative to this one.";
+        inventory = "inventory" list String, Optional, "Files that say of each node its pool, rack, switches or PCI addresses: CSV or JSON Lines.";
         remove = "remove" kind Remove, Named, "Items of the base that this fleet has not: a kind, then names.";
         fleets = "fleet" kind Fleet, Named, "The fleet itself; a spec has one.";
         sites = "site" kind Site, Named, "Where racks stand.";
@@ -164,6 +165,7 @@ kind! {
         as_of = "as-of" child Date, Optional, "The date that dates in the spec are compared with.";
         label_prefix = "label-prefix" child String, Optional, "Prefix of our node labels; `fleetc.dev` unless said.";
         include = "include" list String, Optional, "Files that are part of the spec, relative to this one.";
+        inventory = "inventory" list String, Optional, "Files that say of each node its pool, rack, switches or PCI addresses: CSV or JSON Lines.";
         extends = "extends" child String, Optional, "The fleet beneath this one: a file, or a folder with `fleet.kdl` or `fleet.yaml`.";
         allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
     }
@@ -372,7 +374,7 @@ kind! {
 kind! {
     /// A rack, or several that are alike: the name is a hostlist, and nodes are dealt out in order.
     Rack = "rack" name(Hostlist) {
-        nodes = "nodes" property Hostlist, Required, "Nodes that stand in it.";
+        nodes = "nodes" property Hostlist, Optional, "Nodes that stand in it, unless an inventory says so.";
         system = "system" property Reference, Optional, "The rack product, if it is one.";
         power = "power" property Watts, Optional, "The power that it may draw.";
         site = "site" property Reference, Optional, "The site that it stands at.";
@@ -386,7 +388,7 @@ kind! {
     Pool = "pool" name(PoolName) {
         cluster = "cluster" child Reference, Optional, "The cluster that owns its nodes.";
         system = "system" child Reference, Required, "Its hardware: a system of the catalog or of the fleet.";
-        nodes = "nodes" child Hostlist, Optional, "Its nodes.";
+        nodes = "nodes" child Hostlist, Optional, "Its nodes, unless an inventory says so.";
         count = "count" child Count<1, 9999>, Optional, "How many nodes there may be, instead of `nodes`: they come and go.";
         devices = "devices" child Devices, Optional, "Who advertises the GPUs under Kubernetes; `device-plugin` unless said.";
         capacity = "capacity" kind Capacity, Optional, "How the hardware is paid for.";

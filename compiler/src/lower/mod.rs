@@ -7,6 +7,7 @@
 mod classes;
 mod clusters;
 mod fleet;
+mod inventory;
 mod mig;
 mod names;
 mod policies;
@@ -28,6 +29,7 @@ use fleetc_schema::units::Watts;
 use indexmap::IndexMap;
 
 use crate::language::{Cx, kinds};
+pub use inventory::{Loose, Rows};
 use names::Names;
 pub use names::quoted;
 pub use topology::{FabricItems, Items};
@@ -51,6 +53,8 @@ pub struct Lowered {
     pub places: IndexMap<ItemPath, Span>,
     /// Paths of what could not be read or lowered.
     pub poisoned: BTreeSet<ItemPath>,
+    /// What the rows of inventories leave open.
+    pub loose: Loose,
     /// Findings so far.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -63,15 +67,27 @@ impl Lowered {
     }
 }
 
-/// Lowers a spec.
-pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> Lowered {
+/// Lowers a spec. Nodes that only its inventories state are filled in.
+pub fn lower(
+    spec: &mut kinds::Spec,
+    catalog: &Catalog,
+    start: Span,
+    rows: Rows<'_>,
+    mut cx: Cx,
+) -> Lowered {
     let names = Names::declared(spec);
+    let mut loose = inventory::nodes(spec, &names, rows, &mut cx);
+    let spec = &*spec;
     let fleet = fleet::lower(spec, start, &mut cx);
     let systems = systems::lower(spec, catalog, &mut cx);
     let mut items = Items::default();
-    let racks = topology::racks(spec, &names, &systems, &mut items, &mut cx);
-    let fabrics = topology::fabrics(spec, &mut items, &mut cx);
-    let pools = pools::lower(spec, catalog, &systems, &names, &mut cx);
+    let mut racks = topology::racks(spec, &names, &systems, rows, &mut items, &mut cx);
+    inventory::racks(spec, &mut racks, &mut items, rows, &mut cx);
+    let mut fabrics = topology::fabrics(spec, &mut items, &mut cx);
+    inventory::attachments(spec, &mut fabrics, &mut items, rows, &mut cx);
+    let mut pools = pools::lower(spec, catalog, &systems, &names, &mut cx);
+    inventory::overrides(&mut pools, rows, &mut cx);
+    loose.without_pool(&pools, rows);
     let clusters = clusters::lower(spec, &names, &pools, &mut cx);
     let policies = policies::lower(spec, &names, &mut cx);
     let classes = classes::lower(&fleet, &pools, &clusters, &policies, &mut cx);
@@ -102,6 +118,7 @@ pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> 
     };
     intent.teams = teams::lower(spec, &names, &intent, &mut cx);
     intent.workloads = teams::workloads(spec, &names, &intent, &mut cx);
+    let Cx { diagnostics, places, poisoned, .. } = cx;
     Lowered {
         topology: Topology::of(&intent),
         intent,
@@ -109,8 +126,9 @@ pub fn lower(spec: &kinds::Spec, catalog: &Catalog, start: Span, mut cx: Cx) -> 
         nics,
         power,
         items,
-        places: cx.places,
-        poisoned: cx.poisoned,
-        diagnostics: cx.diagnostics,
+        places,
+        poisoned,
+        loose,
+        diagnostics,
     }
 }

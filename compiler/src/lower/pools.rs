@@ -109,6 +109,7 @@ fn lower_pool(
         parts: parts?,
         sharing,
         exceptions: exceptions?,
+        overrides: Vec::new(),
         elastic: item.count.as_ref().map(|count| count.value.0),
         devices: item.devices.as_ref().map_or(Devices::DevicePlugin, |devices| devices.value),
         max_unavailable: item.max_unavailable.as_ref().map(|count| count.value.0),
@@ -143,6 +144,11 @@ fn elastic_or_named(item: &kinds::Pool, cx: &mut Cx) {
                 let title = format!("pool `{name}` states no `nodes`");
                 let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
                     .at(item.span, "neither `nodes` nor `count` in here");
+                let finding = match cx.places.contains_key(&ItemPath::default().child("inventory"))
+                {
+                    true => finding.note("no row of an inventory names this pool"),
+                    false => finding,
+                };
                 cx.report(
                     finding.help("add `nodes \"gpu[001-032]\"`, or `count 16` if they come and go"),
                 );
@@ -164,7 +170,7 @@ fn placement_of_named(item: &kinds::Pool, cx: &mut Cx) {
 }
 
 /// The nodes of a pool; those of an elastic one are `<pool>-[0001-0016]`, always four digits.
-fn nodes_of(item: &kinds::Pool) -> Option<At<Hostlist>> {
+pub(super) fn nodes_of(item: &kinds::Pool) -> Option<At<Hostlist>> {
     match (&item.nodes, &item.count) {
         (Some(nodes), _) => Some(nodes.clone()),
         (None, Some(count)) => {

@@ -1,5 +1,7 @@
 //! Sites, fabrics and racks.
 
+use std::collections::BTreeMap;
+
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::hostlist::clashes;
 use fleetc_schema::intent::{Attachment, Fabric, Rack, RackDomain, Site, SwitchGroup};
@@ -7,6 +9,7 @@ use fleetc_schema::name::{FabricName, RackName, SiteName};
 use fleetc_schema::{Hostlist, ItemPath};
 use indexmap::IndexMap;
 
+use super::inventory::Rows;
 use super::names::{Declared, Names, report_clashes};
 use super::systems::Systems;
 use crate::language::{At, Cx, did_you_mean, kinds};
@@ -47,11 +50,16 @@ pub fn racks(
     spec: &kinds::Spec,
     names: &Names,
     systems: &Systems<'_>,
+    rows: Rows<'_>,
     items: &mut Items,
     cx: &mut Cx,
 ) -> IndexMap<RackName, Rack> {
     let mut racks: IndexMap<RackName, Rack> = IndexMap::new();
     let mut lists = Vec::new();
+    let mut by_rows = match spec.racks.iter().any(|item| item.nodes.is_none()) {
+        true => rows.by_rack(),
+        false => BTreeMap::new(),
+    };
     for item in &spec.racks {
         let product = item.system.as_ref().and_then(|system| systems.rack(system, cx));
         if let (Some(partitions), None) = (&item.partitions, &item.system) {
@@ -61,9 +69,11 @@ pub fn racks(
             cx.report(finding.help("remove it, or name the product: `system=\"gb200-nvl72\"`"));
         }
         let site = item.site.as_ref().and_then(|site| names.sites.resolve(site, cx));
-        let (Some(list), Some(nodes)) = (&item.arg, &item.nodes) else { continue };
-        lists.push((list.value.to_string(), nodes));
-        let (count, all) = (list.value.len(), nodes.value.len());
+        let Some(list) = &item.arg else { continue };
+        if let Some(nodes) = &item.nodes {
+            lists.push((list.value.to_string(), nodes));
+        }
+        let count = list.value.len();
         if count > MAX_RACKS {
             let title =
                 format!("`{}` names {count} racks, at most {MAX_RACKS} are taken", list.value);
@@ -71,7 +81,8 @@ pub fn racks(
             cx.report(finding.at(list.span, "too many").help("define them in several items"));
             continue;
         }
-        if !all.is_multiple_of(count) {
+        let all = item.nodes.as_ref().map_or(0, |nodes| nodes.value.len());
+        if let Some(nodes) = item.nodes.as_ref().filter(|_| !all.is_multiple_of(count)) {
             let title = format!("{all} nodes cannot be dealt out evenly to {count} racks");
             let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
                 .at(nodes.span, format!("{all} nodes"))
@@ -90,8 +101,21 @@ pub fn racks(
                     break;
                 }
             };
+            let nodes = match &item.nodes {
+                Some(nodes) => nodes.value.slice(index * each, each),
+                None => by_rows.remove(name.as_str()).unwrap_or_default(),
+            };
+            let unread = || cx.poisoned.contains(&item.path.child("nodes"));
+            if nodes.is_empty() && !rows.inventory.broken && !unread() {
+                let title = format!("rack `{name}` states no `nodes`");
+                let finding = Diagnostic::new(&rules::SPEC_MISSING, title);
+                let finding = finding.at(item.span, "`nodes` is missing in here");
+                cx.report(finding.help(
+                    "add `nodes=\"gpu[001-032]\"`, or name the rack in the rows of an inventory",
+                ));
+            }
             let rack = Rack {
-                nodes: nodes.value.slice(index * each, each),
+                nodes,
                 product: product.map(|product| product.key.clone()),
                 domain: product.map(|product| RackDomain {
                     gpus: product.nvlink_domain,

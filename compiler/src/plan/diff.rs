@@ -2,19 +2,23 @@
 //!
 //! Every struct is taken apart without `..`: a new field does not compile here until it has a change.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::hash::Hash;
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{
-    Cluster, Exception, Exporter, Fleet, Intent, Kubernetes, MigLayout, Monitoring, Partition,
-    Pool, Quota, Scheduler, Shared, Sharing, Slurm, Team,
+    Cluster, Exception, Exporter, Fleet, Intent, Kubernetes, MigLayout, Monitoring, Override,
+    Partition, Pool, Quota, Scheduler, Shared, Sharing, Slurm, Team,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName, TeamName};
 use fleetc_schema::plan::{Change, ChangeKind, Presence};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+/// The most overrides that a change spells out.
+const MAX_OVERRIDES: usize = 8;
 
 /// Every change from `old` to `new`, in the order of the Intent.
 pub fn changes(old: &Intent, new: &Intent) -> Vec<Change> {
@@ -410,6 +414,7 @@ impl Found {
             devices,
             sharing,
             exceptions,
+            overrides,
             max_unavailable,
             capacity,
             placement,
@@ -443,6 +448,7 @@ impl Found {
         }
         self.sharing(name, &path.child("sharing"), &old.sharing, sharing);
         self.exceptions(name, path, &old.exceptions, exceptions);
+        self.overrides(name, path, &old.overrides, overrides);
         self.value(
             || ChangeKind::MaxUnavailable(p()),
             || path.child("max-unavailable"),
@@ -607,6 +613,35 @@ impl Found {
             "GPUs that are gone",
             Some(before),
             Some(after),
+        );
+    }
+
+    fn overrides(&mut self, name: &PoolName, path: &ItemPath, old: &[Override], new: &[Override]) {
+        let addresses = |overrides: &[Override]| {
+            let one = |each: &Override| {
+                let Override { nodes, pci, path: _ } = each;
+                format!("{nodes} at {}", joined(pci))
+            };
+            let mut parts: Vec<String> = overrides.iter().take(MAX_OVERRIDES).map(one).collect();
+            let more = overrides.len().saturating_sub(MAX_OVERRIDES);
+            parts.extend((more > 0).then(|| format!("and {more} more")));
+            (!parts.is_empty()).then(|| parts.join("; "))
+        };
+        // Each is known by its path, which names its first node.
+        let without = |all: &[Override], other: &[Override]| -> Vec<Override> {
+            let other: BTreeMap<&ItemPath, &Override> =
+                other.iter().map(|each| (&each.path, each)).collect();
+            let same = |each: &&Override| other.get(&each.path) == Some(each);
+            all.iter().filter(|each| !same(each)).cloned().collect()
+        };
+        let (gone, come) = (without(old, new), without(new, old));
+        let place = || come.first().map_or_else(|| path.clone(), |each| each.path.clone());
+        self.value(
+            || ChangeKind::Overrides(name.clone()),
+            place,
+            "PCI addresses of GPUs",
+            addresses(&gone),
+            addresses(&come),
         );
     }
 

@@ -118,6 +118,7 @@ pub fn node(checked: &Checked, name: &str) -> Result<String, String> {
     }
     out.push_str(&published(intent, node));
     out.push_str(&gpus(node));
+    out.push_str(&addresses(intent, node, name));
     Ok(out)
 }
 
@@ -231,6 +232,22 @@ fn gpus(node: &NodeClass) -> String {
         };
         out.push_str(&format!("    index {index}: {}\n", layout(first)));
         rest = tail;
+    }
+    out
+}
+
+/// Where the GPUs of the node are, if an inventory says so.
+fn addresses(intent: &Intent, node: &NodeClass, name: &str) -> String {
+    let pool = intent.pools.get(&node.pool);
+    let mut overrides = pool.iter().flat_map(|pool| &pool.overrides);
+    let Some(known) = overrides.find(|known| known.nodes.contains(name)) else {
+        return String::new();
+    };
+    let mut out = "  PCI\n".to_owned();
+    for slot in &node.gpus {
+        if let Some(address) = known.pci.get(usize::from(slot.slot)) {
+            out.push_str(&format!("    index {}: {address}\n", slot.index));
+        }
     }
     out
 }

@@ -6,7 +6,10 @@
 use std::fmt;
 
 use fleetc_schema::diag::{Diagnostic, Severity, Span};
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
+    SourceCode, SourceSpan, SpanContents,
+};
 
 use crate::Checked;
 use crate::source::Source;
@@ -138,7 +141,7 @@ fn by_distance<'a>(source: &Source, labels: Vec<Placed<'a>>) -> Vec<Vec<Placed<'
 fn snippet(source: &Source, labels: &[Placed<'_>], width: Width) -> String {
     let snippet = Snippet {
         labels: labels.iter().map(|label| labeled(source, label, width)).collect(),
-        source: NamedSource::new(source.path.as_str(), source.text.clone()),
+        source: Lines(source),
     };
     let theme = GraphicalTheme::unicode();
     let corner = theme.characters.ltop;
@@ -213,26 +216,58 @@ fn lines(text: &str, first: usize, rest: usize) -> Vec<String> {
 
 /// The lines of one file as miette wants them.
 #[derive(Debug)]
-struct Snippet {
+struct Snippet<'a> {
     labels: Vec<LabeledSpan>,
-    source: NamedSource<String>,
+    source: Lines<'a>,
 }
 
-impl fmt::Display for Snippet {
+impl fmt::Display for Snippet<'_> {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
 }
 
-impl std::error::Error for Snippet {}
+impl std::error::Error for Snippet<'_> {}
 
-impl miette::Diagnostic for Snippet {
+impl miette::Diagnostic for Snippet<'_> {
     fn source_code(&self) -> Option<&dyn SourceCode> {
         Some(&self.source)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+/// A file that shows the lines asked for without being read from its start: an inventory may be
+/// large.
+#[derive(Debug)]
+struct Lines<'a>(&'a Source);
+
+impl SourceCode for Lines<'_> {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let Self(source) = self;
+        let (start, length) = (span.offset(), span.len());
+        let more = before.max(after).saturating_add(1);
+        let (window, first) = source.around(start..start.saturating_add(length), more);
+        let text = source.text.get(window.clone()).ok_or(MietteError::OutOfBounds)?;
+        let here = start.checked_sub(window.start).ok_or(MietteError::OutOfBounds)?;
+        let read = text.read_span(&(here, length).into(), before, after)?;
+        let shown = (read.span().offset() + window.start, read.span().len());
+        let (line, column) = (read.line() + first, read.column());
+        Ok(Box::new(MietteSpanContents::new_named(
+            source.path.to_string(),
+            read.data(),
+            shown.into(),
+            line,
+            column,
+            read.line_count(),
+        )))
     }
 }
 

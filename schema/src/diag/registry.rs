@@ -96,7 +96,7 @@ macro_rules! rules {
 }
 
 rules! {
-    SPEC_SYNTAX = "spec/syntax", Error, Read, "the file does not parse as KDL or YAML";
+    SPEC_SYNTAX = "spec/syntax", Error, Read, "the file does not parse";
     SPEC_UNKNOWN_NODE = "spec/unknown-node", Error, Read, "a word that the language does not know here";
     SPEC_UNKNOWN_PROPERTY = "spec/unknown-property", Error, Read, "a property that the language does not know here";
     SPEC_WRONG_TYPE = "spec/wrong-type", Error, Read, "a value of another type than its place takes";
@@ -117,6 +117,9 @@ rules! {
     NAME_COLLISION = "name/collision", Error, Check, "two things that end under one name";
     NAME_HOSTLIST = "name/hostlist", Error, Read, "a hostlist that is malformed, repeats a name or is absurdly long";
     NAME_NODE_TWICE = "name/node-twice", Error, Read, "a node in two pools or two racks";
+    INVENTORY_DISAGREES = "inventory/disagrees", Error, Read, "a row puts a node elsewhere than the spec does";
+    INVENTORY_NODE_MISSING = "inventory/node-missing", Warning, Check, "a node of a pool that its inventory does not have";
+    INVENTORY_NODE_WITHOUT_POOL = "inventory/node-without-pool", Warning, Check, "a row about a node that is in no pool";
     CATALOG_UNKNOWN_SYSTEM = "catalog/unknown-system", Error, Read, "a system that neither catalog nor fleet has";
     CATALOG_UNKNOWN_GPU = "catalog/unknown-gpu", Error, Read, "a GPU product that neither catalog nor fleet has";
     CATALOG_UNSURE_FACT = "catalog/unsure-fact", Warning, Check, "an error that would rest on a fact nobody is sure of";

@@ -40,6 +40,18 @@ pub struct Index {
     pub classes: IndexMap<ClassName, Hostlist>,
     /// Racks and their nodes.
     pub racks: IndexMap<RackName, Hostlist>,
+    /// How many files hold the overrides of each class that has any; see [`overrides_file`].
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub overrides: IndexMap<ClassName, u32>,
+}
+
+/// The file of overrides of a class with this number, from 0, of so many. Each of its lines is an
+/// [`Override`](super::Override), whose nodes are of that class.
+pub fn overrides_file(class: &ClassName, number: u32, of: u32) -> String {
+    match of {
+        0 | 1 => format!("overrides/{class}.jsonl"),
+        _ => format!("overrides/{class}/{number:03}.jsonl"),
+    }
 }
 
 /// `classes/<name>.json`: what a node of the class should be.

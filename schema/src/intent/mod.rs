@@ -25,6 +25,7 @@ pub use cluster::{
 };
 pub use documents::{
     CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, IntentDocument, SourceLine,
+    overrides_file,
 };
 pub use monitoring::{
     AlertChange, AlertClass, Exporter, ExporterKind, Monitoring, Receiver, Route, RouteTarget,
@@ -32,7 +33,7 @@ pub use monitoring::{
 pub use policy::NodePolicy;
 pub use pool::{
     Capacity, CapacityModel, Devices, ElasticPlacement, Exception, GpuIndexes, MigLayout,
-    MigStrategy, Pool, Shared, Sharing, Slice,
+    MigStrategy, Override, Pool, Shared, Sharing, Slice,
 };
 pub use team::{
     Checkpoint, Contact, Dtype, Gang, HostDemand, Isolation, Model, Parallel, Quota, Replicas,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Resource, words};
 use crate::mig::MigProfile;
 use crate::name::{ClusterName, SystemName, TeamName};
+use crate::pci::BusId;
 use crate::units::GpuHourPrice;
 use crate::version::Version;
 use crate::{Hostlist, ItemPath, serde_as_text};
@@ -32,6 +33,9 @@ pub struct Pool {
     pub sharing: Sharing,
     /// Nodes that differ.
     pub exceptions: Vec<Exception>,
+    /// What an inventory says of single nodes, by the first of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
     /// How many nodes may be out of service at once.
     pub max_unavailable: Option<u32>,
     /// How the hardware is paid for.
@@ -300,6 +304,19 @@ pub struct Exception {
     /// Why.
     pub reason: Option<String>,
     /// Its item.
+    pub path: ItemPath,
+}
+
+/// Facts of single nodes: those that say the same stand together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Override {
+    /// The nodes.
+    pub nodes: Hostlist,
+    /// PCI addresses of the GPUs of a complete node: the first is that of GPU 0.
+    pub pci: Vec<BusId>,
+    /// The first row that says so.
     pub path: ItemPath,
 }
 

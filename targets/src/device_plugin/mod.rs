@@ -186,6 +186,7 @@ fn other(change: &Change) -> Effect {
         | ChangeKind::Nodes(_)
         | ChangeKind::Missing(_)
         | ChangeKind::ExceptionReason(_)
+        | ChangeKind::Overrides(_)
         | ChangeKind::MaxUnavailable(_)
         | ChangeKind::Policy
         | ChangeKind::Team(..)

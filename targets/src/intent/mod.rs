@@ -2,7 +2,8 @@
 //! themselves.
 //!
 //! `fleet.json` is the whole Intent and its SHA-256 the digest of the fleet; `index.json` says which
-//! class a node is of; `classes/<name>.json` says what such a node should be.
+//! class a node is of; `classes/<name>.json` says what such a node should be, and
+//! `overrides/<name>.jsonl` what is known of single nodes of the class.
 
 use std::borrow::Cow;
 
@@ -11,12 +12,16 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::diag::Diagnostic;
 use fleetc_schema::intent::{
     CLASS_SCHEMA, Class, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, Intent, IntentDocument,
+    Override, overrides_file,
 };
 use fleetc_schema::plan::{Change, Effect};
 use indexmap::IndexMap;
 
 use crate::write::json;
 use crate::{OutputFile, OutputTree, Scope, Target, clusters};
+
+/// The most lines of overrides that stand in one file.
+const MAX_LINES: usize = 10_000;
 
 /// The Intent as files.
 pub struct IntentFiles;
@@ -61,9 +66,27 @@ impl Target for IntentFiles {
             let file = OutputFile::one([fleet.clone()], json::pretty(&document));
             tree.add(format!("{folder}/fleet.json"), file);
         }
-        let file = OutputFile::one([fleet], json::pretty(&index(intent, &classes)));
+        let overrides: Vec<Vec<Vec<Override>>> =
+            classes.iter().map(|class| shards(overrides_of(intent, class))).collect();
+        let mut index = index(intent, &classes);
+        for (class, files) in classes.iter().zip(&overrides) {
+            let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+            if count > 0 {
+                index.overrides.insert(class.node.name.clone(), count);
+            }
+        }
+        let file = OutputFile::one([fleet], json::pretty(&index));
         tree.add(format!("{folder}/index.json"), file);
-        for class in classes {
+        for (class, files) in classes.into_iter().zip(overrides) {
+            let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+            for (number, lines) in (0..).zip(files) {
+                let mut file = OutputFile::default();
+                for line in lines {
+                    file.push([line.path.clone()], json::line(&line));
+                }
+                let name = overrides_file(&class.node.name, number, count);
+                tree.add(format!("{folder}/{name}"), file);
+            }
             let document = ClassDocument {
                 schema: Cow::Borrowed(CLASS_SCHEMA),
                 class: Cow::Borrowed(&class.node),
@@ -96,5 +119,78 @@ fn index(intent: &Intent, classes: &[&Class]) -> Index {
             .filter(|(_, nodes)| !nodes.is_empty())
             .map(|(name, nodes)| (name.clone(), nodes))
             .collect(),
+        overrides: IndexMap::new(),
+    }
+}
+
+/// What is known of single nodes of a class.
+fn overrides_of(intent: &Intent, class: &Class) -> Vec<Override> {
+    let pool = intent.pools.get(&class.node.pool);
+    let here = |each: &Override| {
+        let nodes = each.nodes.intersection(&class.nodes);
+        (!nodes.is_empty()).then(|| Override { nodes, ..each.clone() })
+    };
+    pool.iter().flat_map(|pool| &pool.overrides).filter_map(here).collect()
+}
+
+/// Lines of overrides by file. Where they do not go into one, the first node of a line decides, so
+/// that a line that comes or goes changes no other file.
+fn shards(lines: Vec<Override>) -> Vec<Vec<Override>> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    if lines.len() <= MAX_LINES {
+        return vec![lines];
+    }
+    // Half full on average, so that none is too full; a power of two, so that the number is rarely
+    // another.
+    let count = (lines.len() * 2).div_ceil(MAX_LINES).next_power_of_two();
+    let mut files = vec![Vec::new(); count];
+    for line in lines {
+        let at = line.nodes.first().map_or(0, |first| hash(&first)) % count as u64;
+        if let Some(file) = usize::try_from(at).ok().and_then(|at| files.get_mut(at)) {
+            file.push(line);
+        }
+    }
+    files
+}
+
+/// FNV-1a of 64 bits. Source: draft-eastlake-fnv, "FNV-1a Hash".
+fn hash(text: &str) -> u64 {
+    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(node: u32) -> Override {
+        let nodes: Hostlist = format!("n{node:06}").parse().unwrap();
+        let path = ItemPath::item("pool", "p").keyed("pci", [format!("n{node:06}")]);
+        Override { nodes, pci: Vec::new(), path }
+    }
+
+    #[test]
+    fn few_lines_stand_in_one_file() {
+        assert!(shards(Vec::new()).is_empty());
+        let files = shards((0..10_000).map(line).collect());
+        assert_eq!(files.iter().map(Vec::len).collect::<Vec<_>>(), [10_000]);
+    }
+
+    #[test]
+    fn a_line_more_changes_one_of_many_files() {
+        let before = shards((0..50_000).map(line).collect());
+        let after = shards((0..50_001).map(line).collect());
+        assert_eq!((before.len(), after.len()), (16, 16));
+        assert!(before.iter().all(|file| file.len() <= MAX_LINES && !file.is_empty()));
+        assert_eq!(before.iter().map(Vec::len).sum::<usize>(), 50_000);
+        assert_eq!(before.iter().zip(&after).filter(|(a, b)| a != b).count(), 1);
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
     }
 }

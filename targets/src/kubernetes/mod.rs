@@ -112,6 +112,7 @@ impl Target for Quotas {
             | ChangeKind::Replicas(_)
             | ChangeKind::Missing(_)
             | ChangeKind::ExceptionReason(_)
+            | ChangeKind::Overrides(_)
             | ChangeKind::MaxUnavailable(_)
             | ChangeKind::Policy
             | ChangeKind::Workload

@@ -132,6 +132,7 @@ impl Target for MigParted {
             | ChangeKind::MigStrategy(_)
             | ChangeKind::Replicas(_)
             | ChangeKind::ExceptionReason(_)
+            | ChangeKind::Overrides(_)
             | ChangeKind::MaxUnavailable(_)
             | ChangeKind::Policy
             | ChangeKind::Team(..)

@@ -105,6 +105,7 @@ impl Target for Alerts {
             | ChangeKind::MigStrategy(_)
             | ChangeKind::Replicas(_)
             | ChangeKind::ExceptionReason(_)
+            | ChangeKind::Overrides(_)
             | ChangeKind::MaxUnavailable(_)
             | ChangeKind::Policy
             | ChangeKind::Team(..)

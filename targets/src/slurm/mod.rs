@@ -129,6 +129,7 @@ impl Target for SlurmConf {
             | ChangeKind::MigStrategy(_)
             | ChangeKind::Replicas(_)
             | ChangeKind::ExceptionReason(_)
+            | ChangeKind::Overrides(_)
             | ChangeKind::MaxUnavailable(_)
             | ChangeKind::Policy
             | ChangeKind::Team(..)

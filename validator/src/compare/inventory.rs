@@ -9,13 +9,14 @@ use fleetc_schema::intent::GpuModel;
 
 use super::{Contrast, Outcome, Subject};
 use crate::intent::NodeIntent;
-use crate::pci::BusId;
 use crate::report::{CheckId, Severity};
 use crate::state::{GpuState, NodeState, Reading};
+use fleetc_schema::pci::BusId;
 
 /// Runs the checks of this family.
 pub(super) fn check(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome) {
     check_count(intent, state, outcome);
+    check_addresses(intent, state, outcome);
     if let (Some(model), Some(gpus)) = (&intent.class.gpu, state.gpus.value()) {
         for gpu in gpus {
             check_model(intent, model, gpu, outcome);
@@ -47,6 +48,11 @@ fn check_count(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome) {
         seen.extend(on_pci.as_ref().map(|gpus| format!("{} on PCI", gpus.len())));
         seen.extend(in_nvml.as_ref().map(|gpus| format!("{} in NVML", gpus.len())));
         let mut actions = Vec::new();
+        if let Some(pci) = &on_pci {
+            let lost = class.gpus.iter().filter_map(|gpu| intent.address(gpu));
+            let lost: BTreeSet<BusId> = lost.filter(|id| !pci.contains(id)).collect();
+            seen.extend(listed("nothing at", lost.iter()).filter(|_| pci.len() < wanted));
+        }
         if let (Some(pci), Some(nvml)) = (&on_pci, &in_nvml) {
             seen.extend(listed("not in NVML", pci.difference(nvml)));
             seen.extend(listed("not on PCI", nvml.difference(pci)));
@@ -80,6 +86,45 @@ fn check_count(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome) {
     if !fails && !undecided && (on_pci.is_some() || in_nvml.is_some()) {
         outcome.pass();
     }
+}
+
+/// A GPU at an address that the inventory does not state. One that is nowhere is missing, which is
+/// counted. A GPU works wherever it is, so this is a warning: but it may not be the one that the spec
+/// means by a number.
+fn check_addresses(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome) {
+    let Some(known) = &intent.known else { return };
+    let expected: BTreeSet<BusId> =
+        intent.class.gpus.iter().filter_map(|gpu| intent.address(gpu)).collect();
+    let on_pci = state.pci_gpus.value();
+    let in_nvml = state.gpus.value();
+    let mut seen: BTreeSet<BusId> = BTreeSet::new();
+    seen.extend(on_pci.into_iter().flatten().map(|gpu| gpu.bus_id));
+    seen.extend(in_nvml.into_iter().flatten().map(|gpu| gpu.bus_id));
+    let strangers: Vec<&BusId> = seen.difference(&expected).collect();
+    if strangers.is_empty() {
+        // Without a witness there is nothing to say; the count is undecided then.
+        if on_pci.is_some() || in_nvml.is_some() {
+            outcome.pass();
+        }
+        return;
+    }
+    let free = intent.class.gpus.iter().filter_map(|gpu| {
+        let address = intent.address(gpu).filter(|address| !seen.contains(address))?;
+        Some(format!("GPU {} at {address}", gpu.slot))
+    });
+    let free: Vec<String> = free.collect();
+    let subject = Subject { check: CheckId::GpuAddress, gpu: None, path: &known.path };
+    let expected = match free.is_empty() {
+        true => format!("no more GPUs than the {} of the inventory", expected.len()),
+        false => free.join(", "),
+    };
+    let seen: Vec<String> = strangers.into_iter().map(BusId::to_string).collect();
+    let node = &intent.node;
+    let actions = vec![format!(
+        "if a board or the firmware was changed, correct the addresses of `{node}` in the inventory"
+    )];
+    let contrast = Contrast { expected, seen: format!("a GPU at {}", seen.join(", ")), actions };
+    outcome.find(&subject, Severity::Warning, contrast);
 }
 
 /// True if nothing is lost when this witness has nothing to say.
@@ -263,6 +308,50 @@ mod tests {
         let found = findings(|_, gpus| gpus[1].bus_id = example::bus_id(7));
         let text =
             "2 on PCI, 2 in NVML, not in NVML: 00000000:20:00.0, not on PCI: 00000000:80:00.0";
+        assert_eq!(seen(&found), [(Severity::Blocking, text)]);
+    }
+
+    /// The same, of a node whose addresses are known.
+    fn at_known_addresses(change: impl FnOnce(&mut NodeState, &mut Vec<GpuState>)) -> Vec<Finding> {
+        let intent = example::at_known_addresses(example::whole());
+        let mut state = example::state_of(&intent);
+        let mut gpus = state.gpus.value().unwrap().clone();
+        change(&mut state, &mut gpus);
+        state.gpus = Reading::Value(gpus);
+        compare(&intent, &state).findings
+    }
+
+    #[test]
+    fn gpus_at_their_addresses_are_one_more_check_that_passes() {
+        assert_eq!(at_known_addresses(|_, _| ()), []);
+        let (plain, known) = (example::whole(), example::at_known_addresses(example::whole()));
+        let passed = |intent| compare(intent, &example::state_of(intent)).passed;
+        assert_eq!(passed(&known), passed(&plain) + 1);
+    }
+
+    #[test]
+    fn a_gpu_at_another_address_is_told_with_the_one_that_is_free() {
+        let found = at_known_addresses(|state, gpus| {
+            gpus[1].bus_id = example::bus_id(7);
+            let mut pci = state.pci_gpus.value().unwrap().clone();
+            pci[1].bus_id = example::bus_id(7);
+            state.pci_gpus = Reading::Value(pci);
+        });
+        assert_eq!(seen(&found), [(Severity::Warning, "a GPU at 00000000:80:00.0")]);
+        assert_eq!(found[0].check, CheckId::GpuAddress);
+        assert_eq!(found[0].expected, "GPU 1 at 00000000:20:00.0");
+        assert_eq!(found[0].path.as_str(), "pool/p/pci[n1]");
+        assert!(found[0].actions[0].contains("`n1` in the inventory"));
+    }
+
+    #[test]
+    fn a_gpu_that_is_gone_is_named_by_its_address_and_is_no_second_finding() {
+        let found = at_known_addresses(|state, gpus| {
+            gpus.remove(0);
+            let kept = state.pci_gpus.value().unwrap()[1..].to_vec();
+            state.pci_gpus = Reading::Value(kept);
+        });
+        let text = "1 on PCI, 1 in NVML, nothing at: 00000000:10:00.0";
         assert_eq!(seen(&found), [(Severity::Blocking, text)]);
     }
 

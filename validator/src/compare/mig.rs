@@ -43,7 +43,7 @@ pub(super) fn check(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcom
         return;
     }
     let checks = Checks { model, profiles: profile_names(class) };
-    match match_slots(class, &state.pci_gpus, gpus) {
+    match match_slots(intent, &state.pci_gpus, gpus) {
         Ok(matched) => {
             for (gpu, slot) in matched {
                 let wanted = Wanted::new(slot.mig.as_deref(), &slot.path);

@@ -4,7 +4,7 @@
 //! Instances". `-i` takes a PCI bus id, and `-cgi` takes `<profile id>:<start>`.
 
 use super::mig::Instance;
-use crate::pci::BusId;
+use fleetc_schema::pci::BusId;
 
 /// Turns MIG mode on or off.
 pub(super) fn set_mode(gpu: BusId, mode: bool) -> String {

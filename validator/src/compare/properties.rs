@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use super::compare;
 use crate::example;
 use crate::intent::NodeIntent;
-use crate::pci::BusId;
 use crate::report::{CheckId, Report, Severity, Verdict};
 use crate::state::{GpuInstanceState, GpuState, MigMode, NodeState, PciGpu, Reading};
+use fleetc_schema::pci::BusId;
 
 fn intents() -> impl Strategy<Value = NodeIntent> {
     let classes = vec![
@@ -21,6 +21,8 @@ fn intents() -> impl Strategy<Value = NodeIntent> {
         example::whole(),
         example::without_mig(),
         example::without_gpus(),
+        example::at_known_addresses(example::whole()),
+        example::at_known_addresses(example::mixed_mig()),
         without_ids(example::whole()),
         without_names(example::mixed_mig()),
     ];

@@ -1,24 +1,30 @@
 //! Which GPU of the node is which GPU of the class.
 //!
 //! A GPU number of the spec is the rank by PCI bus id on a complete node, which is NVML's index. A
-//! GPU that NVML has lost shifts the ranks after it; then PCI, if it still shows every GPU, tells.
+//! GPU that NVML has lost shifts the ranks after it; then PCI, if it still shows every GPU, tells. If
+//! an inventory states the addresses, they tell, as long as every GPU is at one of them.
 
 use std::collections::BTreeSet;
 
-use fleetc_schema::intent::{GpuSlot, NodeClass};
+use fleetc_schema::intent::GpuSlot;
 
-use crate::pci::BusId;
+use crate::intent::NodeIntent;
 use crate::state::{GpuState, PciGpu, Reading};
+use fleetc_schema::pci::BusId;
 
 /// The GPUs in the order of their bus ids, each with its slot.
 ///
 /// # Errors
 /// Says why it is not certain which GPU is which. A count that is wrong is a finding elsewhere.
 pub(super) fn match_slots<'a>(
-    class: &'a NodeClass,
+    intent: &'a NodeIntent,
     pci_gpus: &Reading<Vec<PciGpu>>,
     gpus: &'a [GpuState],
 ) -> Result<Vec<(&'a GpuState, &'a GpuSlot)>, String> {
+    let class = &intent.class;
+    if let Some(matched) = by_address(intent, gpus) {
+        return Ok(matched);
+    }
     let mut sorted: Vec<&GpuState> = gpus.iter().collect();
     sorted.sort_by_key(|gpu| gpu.bus_id);
     if !sorted.is_sorted_by_key(|gpu| gpu.index) {
@@ -46,14 +52,29 @@ pub(super) fn match_slots<'a>(
     if rest.next().is_some() { Err(uncertain()) } else { Ok(matched) }
 }
 
+/// The GPUs by the addresses of the inventory. None unless all of them are known.
+fn by_address<'a>(
+    intent: &'a NodeIntent,
+    gpus: &'a [GpuState],
+) -> Option<Vec<(&'a GpuState, &'a GpuSlot)>> {
+    let slot = |gpu: &'a GpuState| {
+        let at = |slot: &&GpuSlot| intent.address(slot) == Some(gpu.bus_id);
+        Some((gpu, intent.class.gpus.iter().find(at)?))
+    };
+    intent.known.as_ref()?;
+    let mut matched: Vec<_> = gpus.iter().map(slot).collect::<Option<_>>()?;
+    matched.sort_by_key(|(gpu, _)| gpu.bus_id);
+    Some(matched)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::example;
 
     fn ranks(pci: &Reading<Vec<PciGpu>>, gpus: &[GpuState]) -> Result<Vec<u8>, String> {
-        let class = example::mixed_mig().class;
-        let matched = match_slots(&class, pci, gpus)?;
+        let intent = example::mixed_mig();
+        let matched = match_slots(&intent, pci, gpus)?;
         Ok(matched.into_iter().map(|(_, slot)| slot.index).collect())
     }
 
@@ -66,6 +87,21 @@ mod tests {
         assert_eq!(ranks(&state.pci_gpus, &gpus), Ok(vec![0, 2, 3]));
         let unknown = Reading::Unknown("no sysfs".into());
         assert_eq!(ranks(&unknown, &gpus), Err("NVML shows 3 of 4 GPUs".into()));
+    }
+
+    #[test]
+    fn addresses_of_an_inventory_tell_without_pci() {
+        let intent = example::at_known_addresses(example::mixed_mig());
+        let state = example::state_of(&intent);
+        let mut gpus = state.gpus.value().unwrap().clone();
+        gpus.remove(1);
+        let unknown = Reading::Unknown("no sysfs".into());
+        let matched = match_slots(&intent, &unknown, &gpus).unwrap();
+        let slots: Vec<u8> = matched.into_iter().map(|(_, slot)| slot.index).collect();
+        assert_eq!(slots, [0, 2, 3]);
+        gpus[2].bus_id = example::bus_id(9);
+        let found = match_slots(&intent, &unknown, &gpus);
+        assert_eq!(found, Err("NVML shows 3 of 4 GPUs".into()), "an address that nobody knows");
     }
 
     #[test]

@@ -6,11 +6,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use crate::serde_as_text;
 
 /// A PCI bus id, printed as `00000000:1b:00.0`. The order is the order of NVML's indexes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BusId {
     domain: u32,
     bus: u8,
@@ -64,8 +63,7 @@ impl fmt::Display for BusId {
 }
 
 /// A PCI device id, printed as `0x2330`. The vendor, 0x10de, is not part of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(u16);
 
 /// The text is not a PCI device id.
@@ -89,31 +87,7 @@ impl fmt::Display for DeviceId {
     }
 }
 
-impl TryFrom<String> for BusId {
-    type Error = BusIdError;
-    fn try_from(text: String) -> Result<Self, BusIdError> {
-        text.parse()
-    }
-}
-
-impl From<BusId> for String {
-    fn from(id: BusId) -> Self {
-        id.to_string()
-    }
-}
-
-impl TryFrom<String> for DeviceId {
-    type Error = DeviceIdError;
-    fn try_from(text: String) -> Result<Self, DeviceIdError> {
-        text.parse()
-    }
-}
-
-impl From<DeviceId> for String {
-    fn from(id: DeviceId) -> Self {
-        id.to_string()
-    }
-}
+serde_as_text!(BusId, DeviceId);
 
 #[cfg(test)]
 mod tests {
