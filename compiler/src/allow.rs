@@ -56,10 +56,15 @@ pub fn apply(
             None => true,
         }
     });
+    // Rules are silent about what could not be read: with errors about, nobody knows what is unused.
+    let unread = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     for allow in allows.iter().filter(|allow| !allow.used) {
+        let errors = rules::find(allow.rule).is_some_and(|rule| rule.severity == Severity::Error);
+        if unread && !errors {
+            continue;
+        }
         let title = format!("nothing here draws `{}`", allow.rule);
         let finding = Diagnostic::new(&rules::SPEC_ALLOW_UNUSED, title);
-        let errors = rules::find(allow.rule).is_some_and(|rule| rule.severity == Severity::Error);
         let finding = finding.at(allow.item.span, "allows nothing");
         found.push(match errors {
             true => finding.note("errors cannot be allowed").help("remove it and mend the error"),

@@ -33,15 +33,12 @@ struct Job<'a> {
     lowered: &'a Lowered,
 }
 
-/// Every workload of which all could be read, as could its pool and cluster.
+/// Every workload of which all could be read, as could its pool. Its cluster is there; what could not be
+/// read in it (a pool of a partition) concerns the rules about that alone.
 fn jobs(lowered: &Lowered) -> impl Iterator<Item = Job<'_>> {
     lowered.intent.workloads.iter().filter_map(|(name, workload)| {
         let item = ItemPath::item("workload", name);
-        let unread = [
-            &item,
-            &ItemPath::item("pool", &workload.pool),
-            &ItemPath::item("cluster", &workload.cluster),
-        ];
+        let unread = [&item, &ItemPath::item("pool", &workload.pool)];
         if unread.into_iter().any(|path| lowered.is_poisoned(path)) {
             return None;
         }

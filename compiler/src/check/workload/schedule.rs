@@ -17,7 +17,8 @@ pub fn no_queue(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
             let line = line.trim_start().to_ascii_lowercase();
             line.starts_with("partitionname") || line.starts_with("include")
         };
-        if slurm.partitions.is_empty() || slurm.extra.values().flatten().any(elsewhere) {
+        let unread = lowered.is_poisoned(&ItemPath::item("cluster", &job.workload.cluster));
+        if unread || slurm.partitions.is_empty() || slurm.extra.values().flatten().any(elsewhere) {
             continue;
         }
         let pool = &job.workload.pool;
