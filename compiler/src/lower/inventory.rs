@@ -133,6 +133,10 @@ pub fn nodes(spec: &mut kinds::Spec, names: &Names, rows: Rows<'_>, cx: &mut Cx)
         .filter_map(|pool| Some((pool.path.last_name().to_owned(), nodes_of(pool)?)))
         .collect();
     let all_stated = stated.iter().fold(Hostlist::default(), |all, (_, at)| all.union(&at.value));
+    let with_rows = match stated.is_empty() {
+        true => Hostlist::default(),
+        false => rows.inventory.table.nodes(rows.inventory.table.runs()),
+    };
     for (text, mut nodes) in rows.texts(&rows.inventory.table.pools, Run::pool) {
         let path = ItemPath::default().child("inventory");
         let reference = At { value: Reference(text.text.to_owned()), span: text.span, path };
@@ -185,7 +189,7 @@ pub fn nodes(spec: &mut kinds::Spec, names: &Names, rows: Rows<'_>, cx: &mut Cx)
         }
         match own {
             Some(own) => {
-                let missing = own.value.difference(&nodes);
+                let missing = own.value.difference(&with_rows);
                 if !missing.is_empty() && !rows.inventory.broken && pool.count.is_none() {
                     loose.missing.push((name, missing));
                 }
