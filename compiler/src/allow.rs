@@ -4,10 +4,13 @@
 //! matches the subject of a finding or any related place. Errors cannot be allowed, and what an
 //! `allow` no longer matches is reported, so that suppressions do not rot.
 
+use std::collections::BTreeMap;
+
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Diagnostic, Phase, Place, Severity, Span, rules};
 use indexmap::IndexMap;
 
+use crate::MAX_FINDINGS;
 use crate::language::{did_you_mean, kinds};
 
 /// One `allow` that can be applied.
@@ -35,12 +38,17 @@ pub fn apply(
         diagnostics.append(&mut found);
         return;
     }
+    // Of several at one place the first, which is the outermost.
+    let mut items: BTreeMap<Span, &ItemPath> = BTreeMap::new();
+    for (path, span) in places {
+        items.entry(*span).or_insert(path);
+    }
     diagnostics.retain(|finding| {
         if finding.severity == Severity::Error {
             return true;
         }
-        let paths: Vec<ItemPath> =
-            finding.labels.iter().filter_map(|label| path_of(&label.place, places)).collect();
+        let paths: Vec<&ItemPath> =
+            finding.labels.iter().filter_map(|label| path_of(&label.place, &items)).collect();
         let covers = |allow: &&mut Allow<'_>| {
             allow.rule == finding.rule.name
                 && match &allow.scope {
@@ -136,7 +144,9 @@ fn read<'a>(
             if !places.contains_key(&path) {
                 let title = format!("the spec has no item `{}`", at.value);
                 let finding = Diagnostic::new(&rules::NAME_UNKNOWN, title);
-                let near = did_you_mean(&at.value, places.keys().map(ItemPath::as_str));
+                // Beyond those that are shown nobody reads a hint.
+                let known = places.keys().take_while(|_| found.len() < MAX_FINDINGS);
+                let near = did_you_mean(&at.value, known.map(ItemPath::as_str));
                 let finding = finding.at(at.span, "not in the spec");
                 found.push(match near {
                     Some(near) => finding.help(format!("did you mean `{near}`?")),
@@ -151,11 +161,9 @@ fn read<'a>(
 }
 
 /// The item of a place.
-fn path_of(place: &Place, places: &IndexMap<ItemPath, Span>) -> Option<ItemPath> {
+fn path_of<'a>(place: &'a Place, items: &BTreeMap<Span, &'a ItemPath>) -> Option<&'a ItemPath> {
     match place {
-        Place::Item(path) => Some(path.clone()),
-        Place::Span(span) => {
-            places.iter().find(|(_, other)| *other == span).map(|(path, _)| path.clone())
-        }
+        Place::Item(path) => Some(path),
+        Place::Span(span) => items.get(span).copied(),
     }
 }

@@ -14,6 +14,7 @@ pub mod files;
 pub mod format;
 pub mod inventory;
 pub mod language;
+mod letters;
 pub mod load;
 pub mod lower;
 pub mod output;
@@ -22,6 +23,8 @@ pub mod render;
 pub mod sizing;
 pub mod source;
 pub mod syntax;
+
+use std::cmp::Reverse;
 
 use camino::Utf8Path;
 use fleetc_schema::ItemPath;
@@ -41,6 +44,12 @@ use source::{ReadError, Sources};
 /// Path of the side table in an output tree: the only output that may change when only layout,
 /// comments or syntax of the spec change.
 pub const SOURCES_FILE: &str = "fleet/intent/sources.jsonl";
+
+/// The most findings of one file that are kept: whoever has more mends these first.
+pub const MAX_FINDINGS: usize = 100;
+
+/// So much of a word is looked at for letters that are not what they seem.
+const LONGEST_WORD: usize = 256;
 
 /// Why a spec cannot be checked at all.
 #[derive(Debug, thiserror::Error)]
@@ -112,6 +121,20 @@ impl Checked {
     /// The item or value that stands exactly here, if one does.
     pub fn item_at(&self, span: Span) -> Option<&ItemPath> {
         self.places.iter().find(|(_, place)| **place == span).map(|(path, _)| path)
+    }
+
+    /// Tells of letters that look like others, where a finding is about a word with some.
+    fn name_hidden_letters(&mut self) {
+        let hidden = |found: &Diagnostic| {
+            let span = self.span(&found.labels.first()?.place)?;
+            let text = self.sources.text(span);
+            let most = text.char_indices().nth(LONGEST_WORD).map_or(text.len(), |(at, _)| at);
+            letters::hidden(text.get(..most).unwrap_or_default())
+        };
+        let notes: Vec<Option<String>> = self.diagnostics.iter().map(hidden).collect();
+        for (found, note) in self.diagnostics.iter_mut().zip(notes) {
+            found.notes.extend(note);
+        }
     }
 
     /// The side table: a line for every item and value, in the order of the spec.
@@ -186,15 +209,35 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
         .collect();
     order.sort_by_key(|(span, _)| *span);
     let form = |span: Span| source::form_of(&checked.sources.of(span)?.path);
-    let in_its_form = |(span, mut found): (Option<Span>, Diagnostic)| {
+    for (span, found) in &mut order {
         if span.and_then(form) == Some(source::Form::Yaml) {
             found.help = found.help.iter().map(|help| language::in_yaml(help)).collect();
         }
-        found
-    };
-    let diagnostics = order.into_iter().map(in_its_form).collect();
-    checked.diagnostics = diagnostics;
+    }
+    checked.diagnostics = order
+        .chunk_by(|(a, _), (b, _)| a.map(|span| span.file) == b.map(|span| span.file))
+        .flat_map(most_of)
+        .collect();
+    checked.name_hidden_letters();
     Ok(checked)
+}
+
+/// The findings of one file, in order; of too many, errors before warnings before notes. The last one
+/// says how many are left out.
+fn most_of(found: &[(Option<Span>, Diagnostic)]) -> Vec<Diagnostic> {
+    let mut chosen: Vec<(usize, &Diagnostic)> =
+        found.iter().map(|(_, finding)| finding).enumerate().collect();
+    if found.len() > MAX_FINDINGS {
+        chosen.sort_by_key(|(_, finding)| Reverse(finding.severity));
+        chosen.truncate(MAX_FINDINGS);
+        chosen.sort_unstable_by_key(|(index, _)| *index);
+    }
+    let mut kept: Vec<Diagnostic> = chosen.iter().map(|(_, finding)| (*finding).clone()).collect();
+    let left_out = found.len() - kept.len();
+    if let Some(last) = kept.last_mut().filter(|_| left_out > 0) {
+        last.notes.push(format!("{left_out} more findings about this file are not shown"));
+    }
+    kept
 }
 
 /// Writes every target's files for every scope. Bytes are a function of the Intent alone.

@@ -5,17 +5,22 @@
 //! that repeat without a name are replaced whole; `remove` takes an item of the base away;
 //! `replace=#true` on an item stops merging there.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use camino::{Utf8Path, Utf8PathBuf};
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 
 use crate::files::Files;
 use crate::language::{Cx, Form as FieldForm, Kind, Occurs, kinds};
-use crate::source::{Form, ReadError, Sources, form_of, normalise, read_text};
+use crate::source::{Form, ReadError, Sources, form_of, normalise, read_marked};
 use crate::syntax::{self, Node, REPLACE, Scalar, Value, Word};
 
 /// The most files of a spec.
 const MAX_FILES: usize = 1_000;
+
+/// The most bytes of all files of a spec: each may have so many, and so may all of them.
+const MAX_BYTES: usize = 4 << 20;
 
 /// A value or item of a base that an overlay replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,18 +87,22 @@ pub fn load(
     sources: &mut Sources,
     cx: &mut Cx,
 ) -> Result<Loaded, ReadError> {
-    let text = read_text(files, path)?;
+    let (text, not_utf8) = read_marked(files, path)?;
     let mut loader = Loader {
         files,
         sources,
         cx,
         open: Vec::new(),
-        read: Vec::new(),
+        read: BTreeMap::new(),
+        bytes: text.len(),
         unparsed: false,
         overrides: Vec::new(),
     };
     let entry = loader.sources.add(path.to_owned(), text.clone());
-    let nodes = loader.file(path, form, entry, &text);
+    let nodes = match not_utf8 {
+        Some(at) => loader.not_utf8(entry, at),
+        None => loader.file(path, form, entry, &text),
+    };
     let (unparsed, overrides) = (loader.unparsed, loader.overrides);
     let (inventories, nodes) = nodes.into_iter().partition(|node| node.name.text == "inventory");
     Ok(Loaded { nodes, entry, unparsed, overrides, inventories })
@@ -106,7 +115,9 @@ struct Loader<'a> {
     /// Files that are being read, the outermost first, each with what named it.
     open: Vec<(Utf8PathBuf, Option<Span>)>,
     /// Files that were included.
-    read: Vec<(Utf8PathBuf, Span)>,
+    read: BTreeMap<Utf8PathBuf, Span>,
+    /// Bytes that were read.
+    bytes: usize,
     unparsed: bool,
     overrides: Vec<Override>,
 }
@@ -183,6 +194,10 @@ impl Loader<'_> {
         }
         let mut nodes = Vec::new();
         for value in &directive.args {
+            if self.read.len() > MAX_FILES {
+                // That there are too many was said at the first of them.
+                break;
+            }
             match &value.scalar {
                 Scalar::String(text) => nodes.extend(self.named(text, value, from, naming)),
                 other => {
@@ -216,7 +231,7 @@ impl Loader<'_> {
             self.cycle(value, at);
             return Vec::new();
         }
-        if let Some((_, first)) = self.read.iter().find(|(read, _)| *read == path) {
+        if let Some(first) = self.read.get(&path) {
             let finding =
                 Diagnostic::new(&rules::SPEC_DUPLICATE, format!("`{path}` is read twice"))
                     .at(value.span, "named again here")
@@ -224,8 +239,8 @@ impl Loader<'_> {
             self.cx.report(finding.help("name it once"));
             return Vec::new();
         }
-        self.read.push((path.clone(), value.span));
-        let (form, text) = match self.read_file(&path) {
+        self.read.insert(path.clone(), value.span);
+        let (form, text, not_utf8) = match self.read_file(&path) {
             Ok(read) => read,
             Err(error) => {
                 let rule = match &error {
@@ -261,21 +276,46 @@ impl Loader<'_> {
             }
         };
         let number = self.sources.add(path.clone(), text.clone());
+        if let Some(at) = not_utf8 {
+            return self.not_utf8(number, at);
+        }
         self.open.push((path.clone(), Some(value.span)));
         let nodes = self.file(&path, form, number, &text);
         self.open.pop();
         nodes
     }
 
-    fn read_file(&self, path: &Utf8Path) -> Result<(Form, String), ReadError> {
+    /// Reports a file that is not UTF-8; nothing of it is known.
+    fn not_utf8(&mut self, file: u32, at: usize) -> Vec<Node> {
+        self.unparsed = true;
+        let start = u32::try_from(at).unwrap_or(u32::MAX);
+        // A mark stands for what could not be read.
+        let mark = u32::try_from(char::REPLACEMENT_CHARACTER.len_utf8()).unwrap_or_default();
+        let span = Span { file, start, end: start.saturating_add(mark) };
+        let finding = Diagnostic::new(&rules::SPEC_SYNTAX, "the file is not UTF-8");
+        let finding = finding.at(span, format!("the first wrong byte is number {at}, from 0"));
+        self.cx.report(finding.help("save it as UTF-8: some editors write UTF-16 or Latin-1"));
+        Vec::new()
+    }
+
+    fn read_file(&mut self, path: &Utf8Path) -> Result<(Form, String, Option<usize>), ReadError> {
+        let refused = |why: String| {
+            let error = std::io::Error::other(why);
+            Err(ReadError::Io { path: path.to_owned(), error })
+        };
         if self.read.len() > MAX_FILES {
-            let error = std::io::Error::other(format!("a spec has at most {MAX_FILES} files"));
-            return Err(ReadError::Io { path: path.to_owned(), error });
+            return refused(format!("a spec has at most {MAX_FILES} files"));
         }
         let Some(form) = form_of(path) else {
             return Err(ReadError::UnknownForm { path: path.to_owned() });
         };
-        Ok((form, read_text(self.files, path)?))
+        let (text, not_utf8) = read_marked(self.files, path)?;
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.bytes > MAX_BYTES {
+            let most = MAX_BYTES >> 20;
+            return refused(format!("the files of a spec have at most {most} MiB together"));
+        }
+        Ok((form, text, not_utf8))
     }
 
     fn cycle(&mut self, value: &Value, at: usize) {
@@ -312,34 +352,40 @@ impl Loader<'_> {
         let (removals, overlay): (Vec<Node>, Vec<Node>) =
             overlay.into_iter().partition(|node| node.name.text == "remove");
         let mut base = base;
-        for removal in removals {
-            self.remove(&mut base, &removal);
+        if !removals.is_empty() {
+            self.remove(&mut base, &removals);
         }
         self.children(base, overlay, kinds::Spec::kind(), &ItemPath::default())
     }
 
-    fn remove(&mut self, base: &mut Vec<Node>, removal: &Node) {
+    fn remove(&mut self, base: &mut Vec<Node>, removals: &[Node]) {
         let text = |value: &Value| match &value.scalar {
             Scalar::String(text) => text.clone(),
             _ => String::new(),
         };
-        let mut words = removal.args.iter();
-        let kind = words.next().map(text).unwrap_or_default();
-        if removal.args.len() < 2 {
-            let finding = Diagnostic::new(&rules::SPEC_MISSING, "`remove` needs a kind and a name");
-            let finding = finding.at(removal.name.span, "of what, called how?");
-            self.cx.report(finding.help("write `remove \"pool\" \"train\"`"));
-        }
-        for value in words {
-            let name = text(value);
-            let before = base.len();
-            base.retain(|node| node.name.text != kind || name_of(node) != Some(&name));
-            if base.len() == before {
-                let title = format!("the base has no {kind} `{name}`");
+        let key = |node: &Node| (node.name.text.clone(), name_of(node).map(str::to_owned));
+        let there: BTreeSet<_> = base.iter().map(key).collect();
+        let mut gone = BTreeSet::new();
+        for removal in removals {
+            let mut words = removal.args.iter();
+            let kind = words.next().map(text).unwrap_or_default();
+            if removal.args.len() < 2 {
+                let title = "`remove` needs a kind and a name";
+                let finding = Diagnostic::new(&rules::SPEC_MISSING, title);
+                let finding = finding.at(removal.name.span, "of what, called how?");
+                self.cx.report(finding.help("write `remove \"pool\" \"train\"`"));
+            }
+            for value in words {
+                let key = (kind.clone(), Some(text(value)));
+                if there.contains(&key) && gone.insert(key) {
+                    continue;
+                }
+                let title = format!("the base has no {kind} `{}`", text(value));
                 let finding = Diagnostic::new(&rules::NAME_UNKNOWN, title);
                 self.cx.report(finding.at(value.span, "not in the base").help("remove this line"));
             }
         }
+        base.retain(|node| !gone.contains(&key(node)));
     }
 
     /// Merges the children of one item; the result keeps the order of the base, new items last.
@@ -350,29 +396,33 @@ impl Loader<'_> {
         kind: &'static Kind,
         path: &ItemPath,
     ) -> Vec<Node> {
+        let is_whole = |word: &str| {
+            kind.field(word).is_some_and(|field| {
+                field.occurs == Occurs::Listed || !matches!(field.form, FieldForm::Kind(_))
+            })
+        };
         let mut merged = base;
+        self.drop_all(&mut merged, overlay.iter().filter(|node| is_whole(&node.name.text)), path);
+        let key = |node: &Node, named: bool| {
+            let name = name_of(node).filter(|_| named).map(str::to_owned);
+            (node.name.text.clone(), name)
+        };
+        let is_named = |word: &str| {
+            let field = kind.field(word);
+            field.is_some_and(|field| field.occurs == Occurs::Named && word != "fleet")
+        };
+        // Of two items of one name the first is merged onto; the other is reported later.
+        let mut places = BTreeMap::new();
+        for (at, node) in merged.iter().enumerate() {
+            places.entry(key(node, is_named(&node.name.text))).or_insert(at);
+        }
         let mut fresh: Vec<Node> = Vec::new();
-        let mut replaced: Vec<String> = Vec::new();
         for node in overlay {
             let word = node.name.text.clone();
-            let Some(field) = kind.field(&word) else {
-                fresh.push(node);
-                continue;
-            };
-            let named = field.occurs == Occurs::Named && word != "fleet";
-            let whole = field.occurs == Occurs::Listed || !matches!(field.form, FieldForm::Kind(_));
-            if whole {
-                if !replaced.contains(&word) {
-                    self.drop_all(&mut merged, &word, &node, path);
-                    replaced.push(word);
-                }
-                fresh.push(node);
-                continue;
-            }
-            let same = |other: &Node| {
-                other.name.text == word && (!named || name_of(other) == name_of(&node))
-            };
-            let Some(at) = merged.iter().position(same) else {
+            let field = kind.field(&word).filter(|_| !is_whole(&word));
+            let named = is_named(&word);
+            let place = places.get(&key(&node, named)).copied();
+            let (Some(field), Some(at)) = (field, place) else {
                 fresh.push(node);
                 continue;
             };
@@ -394,13 +444,23 @@ impl Loader<'_> {
         merged
     }
 
-    fn drop_all(&mut self, nodes: &mut Vec<Node>, word: &str, winner: &Node, path: &ItemPath) {
-        let path = path.child(word);
-        for old in nodes.iter().filter(|node| node.name.text == word) {
-            let (winner, loser) = (winner.head(), old.head());
-            self.overrides.push(Override { path: path.clone(), winner, loser });
+    /// Takes what the overlay states whole out of the base.
+    fn drop_all<'n>(
+        &mut self,
+        nodes: &mut Vec<Node>,
+        whole: impl Iterator<Item = &'n Node>,
+        path: &ItemPath,
+    ) {
+        let mut winners: BTreeMap<&str, &Node> = BTreeMap::new();
+        for node in whole {
+            winners.entry(&node.name.text).or_insert(node);
         }
-        nodes.retain(|node| node.name.text != word);
+        nodes.retain(|old| {
+            let Some(winner) = winners.get(old.name.text.as_str()) else { return true };
+            let (path, winner, loser) = (path.child(&old.name.text), winner.head(), old.head());
+            self.overrides.push(Override { path, winner, loser });
+            false
+        });
     }
 
     /// Merges an item onto the same item of the base.

@@ -20,9 +20,21 @@ pub struct Source {
     pub path: Utf8PathBuf,
     /// Its text.
     pub text: String,
-    /// Where each line begins, once somebody asks: an inventory has a million.
-    line_starts: OnceLock<Vec<usize>>,
+    /// Where lines begin, once somebody asks: an inventory has a million.
+    index: OnceLock<Index>,
 }
+
+/// What positions are read from.
+#[derive(Debug, Clone)]
+struct Index {
+    /// Where each line begins.
+    line_starts: Vec<usize>,
+    /// How many characters stand before each block of [`BLOCK`] bytes.
+    characters: Vec<usize>,
+}
+
+/// Bytes of a text whose characters are counted at once.
+const BLOCK: usize = 1024;
 
 /// A position for people: both from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,10 +45,15 @@ pub struct Position {
     pub column: u32,
 }
 
+/// How many characters start in these bytes of UTF-8.
+fn starts(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| !matches!(byte, 0x80..=0xbf)).count()
+}
+
 impl Sources {
     /// Adds a file and returns its number.
     pub fn add(&mut self, path: Utf8PathBuf, text: String) -> u32 {
-        self.0.push(Source { path, text, line_starts: OnceLock::new() });
+        self.0.push(Source { path, text, index: OnceLock::new() });
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -53,17 +70,25 @@ impl Sources {
 }
 
 impl Source {
-    fn line_starts(&self) -> &[usize] {
-        self.line_starts.get_or_init(|| {
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
             let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-            std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect()
+            let characters = self.text.as_bytes().chunks(BLOCK).scan(0, |before, block| {
+                let here = *before;
+                *before += starts(block);
+                Some(here)
+            });
+            Index {
+                line_starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect(),
+                characters: characters.collect(),
+            }
         })
     }
 
     /// The lines around some bytes, so many more on either side: their bytes, and the number of the
     /// first, from 0.
     pub fn around(&self, bytes: Range<usize>, more: usize) -> (Range<usize>, usize) {
-        let starts = self.line_starts();
+        let starts = &self.index().line_starts;
         let line = |byte: usize| starts.partition_point(|start| *start <= byte).saturating_sub(1);
         let first = line(bytes.start).saturating_sub(more);
         let after = line(bytes.end).saturating_add(more).saturating_add(1);
@@ -74,12 +99,40 @@ impl Source {
     /// The position of a byte.
     pub fn position(&self, byte: u32) -> Position {
         let byte = (byte as usize).min(self.text.len());
-        let starts = self.line_starts();
+        let starts = &self.index().line_starts;
         let line = starts.partition_point(|start| *start <= byte).max(1);
         let start = starts.get(line - 1).copied().unwrap_or(0);
-        let before = self.text.get(start..byte).unwrap_or_default();
+        let before = self.characters_before(byte).saturating_sub(self.characters_before(start));
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Position { line: number(line), column: number(before.chars().count() + 1) }
+        Position { line: number(line), column: number(before + 1) }
+    }
+
+    /// The bytes of a line, from 1, without its end; nothing if there is none.
+    pub(crate) fn line(&self, number: u32) -> Range<usize> {
+        let starts = &self.index().line_starts;
+        let start_of = |line: usize| starts.get(line).copied();
+        let line = (number as usize).wrapping_sub(1);
+        match start_of(line) {
+            Some(start) => {
+                start
+                    ..line
+                        .checked_add(1)
+                        .and_then(start_of)
+                        .map_or(self.text.len(), |next| next - 1)
+            }
+            None => 0..0,
+        }
+    }
+
+    /// Costs by the block, not by the line, which may be all of the text.
+    fn characters_before(&self, byte: usize) -> usize {
+        let block = byte / BLOCK;
+        let rest = self.text.as_bytes().get(block * BLOCK..byte).unwrap_or_default();
+        match self.index().characters.get(block) {
+            Some(before) => before + starts(rest),
+            // The end of a text that fills its last block.
+            None => self.text.chars().count(),
+        }
     }
 }
 
@@ -175,14 +228,29 @@ pub fn form_of(file: &Utf8Path) -> Option<Form> {
 /// # Errors
 /// It cannot be read or is not UTF-8.
 pub fn read_text(files: &dyn Files, path: &Utf8Path) -> Result<String, ReadError> {
+    match read_marked(files, path)? {
+        (text, None) => Ok(text),
+        (_, Some(at)) => Err(ReadError::NotUtf8 { path: path.to_owned(), at }),
+    }
+}
+
+/// Reads a file, without a byte order mark. If it is not UTF-8, a U+FFFD stands for each part that is
+/// not, and the place of the first is given.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_marked(
+    files: &dyn Files,
+    path: &Utf8Path,
+) -> Result<(String, Option<usize>), ReadError> {
     let bytes = files
         .read(path, MAX_FILE_BYTES)
         .map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
-    let text = String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 {
-        path: path.to_owned(),
-        at: error.utf8_error().valid_up_to(),
-    })?;
-    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    match str::from_utf8(bytes) {
+        Ok(text) => Ok((text.to_owned(), None)),
+        Err(error) => Ok((String::from_utf8_lossy(bytes).into_owned(), Some(error.valid_up_to()))),
+    }
 }
 
 /// Resolves `.` and `..` by text alone.
@@ -216,6 +284,21 @@ mod tests {
         assert_eq!(source.position(3), Position { line: 1, column: 3 });
         assert_eq!(source.position(5), Position { line: 2, column: 1 });
         assert_eq!(source.position(99), Position { line: 2, column: 2 });
+    }
+
+    #[test]
+    fn positions_on_a_long_line_are_counted_in_characters_too() {
+        let text = "aé\u{1f600}".repeat(2_048);
+        let mut sources = Sources::default();
+        let file = sources.add("a.kdl".into(), text.clone());
+        let source = sources.of(Span { file, start: 0, end: 0 }).unwrap();
+        for (at, (byte, _)) in text.char_indices().enumerate() {
+            let column = u32::try_from(at).unwrap() + 1;
+            let byte = u32::try_from(byte).unwrap();
+            assert_eq!(source.position(byte), Position { line: 1, column });
+        }
+        let end = u32::try_from(text.len()).unwrap();
+        assert_eq!(source.position(end), Position { line: 1, column: 6_145 });
     }
 
     #[test]

@@ -408,6 +408,21 @@ impl HostRange {
         Shape { prefix, suffix, digits: *digits }.name(number)
     }
 
+    /// The names of a range without a prefix: those of one first digit share a bracket pair.
+    fn by_first_digit(&self) -> Vec<String> {
+        let rest = self.digits.saturating_sub(1);
+        let step = u32::try_from(rest).ok().and_then(|rest| 10_u64.checked_pow(rest)).unwrap_or(1);
+        let part = |first: u64| {
+            let (from, to) = (first.saturating_mul(step), first.saturating_mul(step) + (step - 1));
+            let (lo, hi) = (self.lo.max(from), self.hi.min(to));
+            match (lo == hi, rest) {
+                (true, _) | (_, 0) => self.name(lo),
+                _ => format!("{first}[{:0rest$}-{:0rest$}]{}", lo - from, hi - from, self.suffix),
+            }
+        };
+        (self.lo / step..=self.hi / step).map(part).collect()
+    }
+
     /// True if `next` goes on where this range ends, one digit longer: `8-9` and `10-12`.
     fn runs_into(&self, next: &Self) -> bool {
         let Ok(digits) = u32::try_from(self.digits) else { return false };
@@ -422,8 +437,8 @@ impl HostRange {
 }
 
 impl fmt::Display for Hostlist {
-    /// The shortest form: ranges of one prefix and suffix share a bracket pair. Names that begin
-    /// with their number stand alone, since a bracket pair needs a name before it.
+    /// The shortest form: ranges of one prefix and suffix share a bracket pair. Of names that begin
+    /// with their number those of one first digit do, since a bracket pair needs a name before it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0.as_slice();
         let mut first = true;
@@ -448,8 +463,8 @@ impl fmt::Display for Hostlist {
 fn write_group(f: &mut fmt::Formatter<'_>, group: &[HostRange]) -> fmt::Result {
     let Some(head) = group.first() else { return Ok(()) };
     if head.prefix.is_empty() {
-        let names = group.iter().flat_map(|range| (range.lo..=range.hi).map(|n| range.name(n)));
-        return f.write_str(&names.collect::<Vec<_>>().join(","));
+        let parts = group.iter().flat_map(HostRange::by_first_digit);
+        return f.write_str(&parts.collect::<Vec<_>>().join(","));
     }
     if group.len() == 1 && head.lo == head.hi {
         return f.write_str(&head.name(head.lo));
@@ -733,6 +748,10 @@ mod tests {
             ("n[1-2]0", "n[10,20]"),
             ("1,0", "0,1"),
             ("9-ib,8-ib,10", "10,8-ib,9-ib"),
+            ("1[00-99]", "1[00-99]"),
+            ("0[8-9],1[0-2]", "0[8-9],1[0-2]"),
+            ("19,20-e", "19,20-e"),
+            ("1[000000-999999]", "1[000000-999999]"),
         ] {
             assert_eq!(list(text).to_string(), folded, "{text}");
         }

@@ -3,6 +3,7 @@
 //! What repeats is keyed by its content, never by its position, so inserting an item renames
 //! nothing. A key that holds `/`, `[`, `]`, `,` or `"` is quoted.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -79,12 +80,29 @@ impl ItemPath {
     }
 }
 
+/// The longest key that stands in a path as it is: far longer than any name.
+const MAX_KEY_BYTES: usize = 256;
+
+/// A key as it stands in a path. Of one that is longer than any name, such as the hostlist of an
+/// exception, the start and a checksum stand there: a path is copied for every value below it.
 fn quoted(key: &str) -> String {
+    if key.len() > MAX_KEY_BYTES {
+        let most = MAX_KEY_BYTES - 20;
+        let end = (0..=most).rev().find(|end| key.is_char_boundary(*end)).unwrap_or(0);
+        return quoted(&format!("{}…{:016x}", key.get(..end).unwrap_or_default(), fnv(key)));
+    }
     if key.contains(['/', '[', ']', ',', '"']) {
         format!("\"{}\"", key.replace('"', "'"))
     } else {
         key.to_owned()
     }
+}
+
+/// FNV-1a, 64 bits.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 impl fmt::Display for ItemPath {
@@ -98,6 +116,12 @@ impl FromStr for ItemPath {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(Self(text.to_owned()))
+    }
+}
+
+impl Borrow<str> for ItemPath {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 
@@ -131,6 +155,18 @@ mod tests {
         assert_eq!(path.as_str(), "system/\"aws/p5.48xlarge\"/cpu");
         assert_eq!(path.parent(), Some(ItemPath::item("system", "aws/p5.48xlarge")));
         assert_eq!(path.parent().and_then(|p| p.parent()), None);
+    }
+
+    #[test]
+    fn a_key_longer_than_any_name_is_cut_and_still_its_own() {
+        let path = |last: char| {
+            let list = "é".repeat(300) + &last.to_string();
+            ItemPath::item("pool", "p").keyed("exception", [list]).child("reason")
+        };
+        assert!(path('a').as_str().len() < 300 && path('a') != path('b'));
+        assert_eq!(path('a').parent().and_then(|p| p.parent()).unwrap().as_str(), "pool/p");
+        let kept = "x".repeat(256);
+        assert_eq!(ItemPath::item("pool", &kept).last_name(), kept);
     }
 
     #[test]

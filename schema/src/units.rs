@@ -154,7 +154,7 @@ struct GibTenths(u64);
 
 impl fmt::Display for GibTenths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hundredths = (self.0 * 100 + 512) / 1024;
+        let hundredths = (u128::from(self.0) * 100 + 512) / 1024;
         let (whole, rest) = (hundredths / 100, hundredths % 100);
         match rest {
             0 => write!(f, "{whole} GiB"),
@@ -293,10 +293,8 @@ impl fmt::Display for Parameters {
         let unit = [("T", 1_000_000_000_000), ("B", 1_000_000_000), ("M", 1_000_000)]
             .into_iter()
             .find(|(_, size)| self.0 >= *size);
-        match unit {
-            Some((name, size)) => write!(f, "{}{name}", decimal(self.0, size)),
-            None => write!(f, "{}", decimal(self.0, 1)),
-        }
+        let (name, size) = unit.unwrap_or(("M", 1_000_000));
+        write!(f, "{}{name}", decimal(self.0, size))
     }
 }
 
@@ -437,6 +435,7 @@ fn scaled(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn binary_and_decimal_memory_are_told_apart() {
@@ -468,6 +467,7 @@ mod tests {
         assert_eq!(Seconds(90).to_string(), "90s");
         assert_eq!(Mib(81_559).to_string(), "79.65 GiB");
         assert_eq!(Mib(40_448).to_string(), "39.5 GiB");
+        assert_eq!(Mib(u64::MAX).to_string(), "18014398509481984 GiB");
     }
 
     #[test]
@@ -487,8 +487,35 @@ mod tests {
         assert_eq!("7B".parse(), Ok(Parameters(7_000_000_000)));
         assert_eq!(Parameters(1_500_000_000).to_string(), "1.5B");
         assert_eq!("300ms".parse(), Ok(Milliseconds(300)));
-        for text in ["7B", "1.5B", "70B", "8M"] {
+        for text in ["7B", "1.5B", "70B", "8M", "0.5M", "0M"] {
             assert_eq!(text.parse::<Parameters>().unwrap().to_string(), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_quantity_prints_and_reads_back(number in any::<u64>(), small in any::<u32>()) {
+            prop_assert_eq!(Bytes(number).to_string().parse(), Ok(Bytes(number)));
+            prop_assert_eq!(Seconds(number).to_string().parse(), Ok(Seconds(number)));
+            prop_assert_eq!(Milliseconds(number).to_string().parse(), Ok(Milliseconds(number)));
+            prop_assert_eq!(Parameters(number).to_string().parse(), Ok(Parameters(number)));
+            prop_assert_eq!(GpuHourPrice(number).to_string().parse(), Ok(GpuHourPrice(number)));
+            prop_assert_eq!(Watts(small).to_string().parse(), Ok(Watts(small)));
+            prop_assert_eq!(GbitPerSec(small).to_string().parse(), Ok(GbitPerSec(small)));
+            let share = Ratio(small % 1_000_001);
+            prop_assert_eq!(share.to_string().parse(), Ok(share));
+            prop_assert!(!Mib(number).to_string().is_empty());
+        }
+
+        #[test]
+        fn a_quantity_is_exact_or_refused(whole in 0_u64..1 << 20, cents in 0_u64..100) {
+            // 1.25KiB is 1280 bytes; 0.01KiB is no whole number of them.
+            let hundredths = (whole * 100 + cents) * 1024;
+            let read = format!("{whole}.{cents:02}KiB").parse::<Bytes>();
+            match hundredths.is_multiple_of(100) {
+                true => prop_assert_eq!(read, Ok(Bytes(hundredths / 100))),
+                false => prop_assert!(matches!(read, Err(UnitError::OutOfRange(_)))),
+            }
         }
     }
 

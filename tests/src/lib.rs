@@ -1,5 +1,6 @@
 //! What the tests share: paths of the repository, a prelude for fragments of specs, golden trees.
 
+pub mod properties;
 pub mod schemas;
 pub mod snapshot;
 

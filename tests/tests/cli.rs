@@ -200,17 +200,24 @@ fn a_spec_above_or_linked_out_of_the_root_is_not_read() {
 #[test]
 fn files_that_are_no_spec_are_refused_with_their_name() {
     let (_dir, root) = scratch();
-    let cases: [(&str, &[u8], &str); 3] = [
-        ("a.toml", b"x", "ends in .kdl"),
-        ("b.kdl", b"fleet \"\xff\"", "not UTF-8 at byte 7"),
-        ("c.kdl", &[b' '; (4 << 20) + 1], "larger than 4 MiB"),
-    ];
+    let cases: [(&str, &[u8], &str); 2] =
+        [("a.toml", b"x", "ends in .kdl"), ("c.kdl", &[b' '; (4 << 20) + 1], "larger than 4 MiB")];
     for (name, bytes, why) in cases {
         let spec = root.join(name);
         std::fs::write(&spec, bytes).unwrap();
         let run = run(&["check", spec.as_str()]);
         assert_eq!(run.code, 2, "{name}");
         assert!(run.err.contains(name) && run.err.contains(why), "{}", run.err);
+    }
+    // What is in the file is wrong, so that is a finding.
+    let spec = root.join("b.kdl");
+    std::fs::write(&spec, b"fleet \"\xff\"").unwrap();
+    for command in ["check", "compile"] {
+        let out = root.join("out").to_string();
+        let more: &[&str] = if command == "compile" { &["-o", &out] } else { &[] };
+        let run = run(&[&[command, spec.as_str()], more].concat());
+        assert_eq!(run.code, 1, "{command}");
+        assert!((run.out + &run.err).contains("the file is not UTF-8"), "{command}");
     }
 }
 

@@ -175,3 +175,11 @@ fn colours_are_ansi_codes() {
     assert!(text.starts_with("\u{1b}[31merror[mig/no-placement]:\u{1b}[0m 2 × 3g.40gb"), "{text}");
     assert!(!plain(&text).contains('\u{1b}'));
 }
+
+#[test]
+fn the_head_of_a_box_counts_characters_as_json_does() {
+    let text = "/* größer */ colour 1\nfleet \"x\"\n";
+    let checked = check_text(Form::Kdl, text).unwrap();
+    let drawn = plain(&report(&checked, Width::default()));
+    assert!(drawn.contains("[fleet.kdl:1:14]"), "{drawn}");
+}

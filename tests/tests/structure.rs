@@ -97,3 +97,22 @@ fn committed_schemas_are_fresh() {
         assert_eq!(committed, text, "{name} is stale: cargo xtask generate");
     }
 }
+
+#[test]
+fn every_property_has_a_fuzz_target() {
+    let fuzz = repository().join("fuzz");
+    let manifest = std::fs::read_to_string(fuzz.join("Cargo.toml")).unwrap();
+    let mut targets: Vec<String> = fleetc_tests::folder(&fuzz.join("fuzz_targets"))
+        .unwrap()
+        .into_keys()
+        .map(|file| file.trim_end_matches(".rs").to_owned())
+        .collect();
+    let properties = fleetc_tests::properties::ALL.iter().map(|(name, _)| (*name).to_owned());
+    let mut properties: Vec<String> = properties.collect();
+    targets.sort();
+    properties.sort();
+    assert_eq!(targets, properties);
+    for name in targets {
+        assert!(manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")), "{name}");
+    }
+}

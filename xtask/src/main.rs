@@ -1,7 +1,8 @@
-//! Chores: `cargo xtask bless | generate | conformance`.
+//! Chores: `cargo xtask bless | generate | conformance | bench | fuzz`.
 
 mod bench;
 mod conformance;
+mod fuzz;
 
 use std::io;
 use std::process::ExitCode;
@@ -27,6 +28,18 @@ enum Command {
     Conformance,
     /// Time whole processes of the release build: the cost of a check by the number of nodes
     Bench,
+    /// Run the fuzz targets, one after another; needs cargo-fuzz and a nightly toolchain
+    Fuzz {
+        /// Minutes for each target
+        #[arg(long, default_value_t = 3)]
+        minutes: u64,
+        /// Write the corpus and the dictionary, and stop
+        #[arg(long)]
+        seeds: bool,
+        /// The targets; none: all of them
+        #[arg(value_name = "TARGET")]
+        targets: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -35,6 +48,7 @@ fn main() -> ExitCode {
         Command::Generate => generate(),
         Command::Conformance => conformance::run(),
         Command::Bench => bench::run(),
+        Command::Fuzz { minutes, seeds, targets } => fuzz::run(minutes, seeds, &targets),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -370,24 +370,26 @@ impl Cx {
         path: &ItemPath,
     ) -> Vec<(&'n Node, ItemPath)> {
         let mut found: Vec<(&Node, ItemPath)> = Vec::new();
+        let mut defined: BTreeMap<ItemPath, Span> = BTreeMap::new();
         for child in node.children.iter().filter(|child| child.name.text == kind.name) {
             let path = match occurs {
                 Occurs::Optional | Occurs::Required => path.child(kind.name),
                 Occurs::Named | Occurs::Listed => item_path(child, kind, occurs, path),
             };
             let repeats = matches!(occurs, Occurs::Named | Occurs::Listed);
-            if let Some((first, _)) = found.iter().find(|(_, other)| *other == path) {
+            if let Some(first) = defined.get(&path) {
                 if repeats {
                     let title = format!("{} is defined twice", describe(child));
                     let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
                         .at(child.head(), "defined again here")
-                        .at(first.head(), "first defined here")
+                        .at(*first, "first defined here")
                         .help("rename one of the two, or merge them");
                     self.report(finding);
                 }
                 continue;
             }
             self.place(&path, child.head());
+            defined.insert(path.clone(), child.head());
             found.push((child, path));
         }
         found

@@ -135,18 +135,28 @@ impl Field {
     }
 }
 
+/// The longest word that is compared with those known: longer than any of them.
+const LONGEST_WORD: usize = 128;
+
 /// The known word nearest to what was written, if one is near enough to be meant. Case and the kind of
 /// dash do not count; of a word that is cut short, the only one that begins with it is meant.
 pub fn did_you_mean<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    if written.len() > LONGEST_WORD {
+        return None;
+    }
     let plain = |word: &str| word.to_lowercase().replace('_', "-");
     let meant = plain(written);
-    let limit = (meant.chars().count() / 3).max(1);
+    let length = meant.chars().count();
+    let limit = (length / 3).max(1);
     let known: Vec<&str> = known.into_iter().filter(|word| *word != written).collect();
     let near = known
         .iter()
+        // So many letters more or less are so many edits at least.
+        .filter(|word| word.len() >= length.saturating_sub(limit))
+        .filter(|word| word.chars().count().abs_diff(length) <= limit)
         .map(|word| (strsim::damerau_levenshtein(&meant, &plain(word)), *word))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)

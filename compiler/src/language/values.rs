@@ -357,6 +357,12 @@ impl<const MIN: u32, const MAX: u32> ValueType for Count<MIN, MAX> {
                 let finding = wrong_type(value, &Self::TYPE);
                 return Err(Box::new(finding.help(format!("write it without quotes: `{text}`"))));
             }
+            Scalar::Decimal(raw) if !raw.contains('.') => {
+                let title = format!("`{raw}` is not a whole number that can be counted with");
+                let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title);
+                let finding = finding.at(value.span, "a whole number belongs here");
+                return Err(Box::new(finding.help("write it as `8`")));
+            }
             _ => return Err(Box::new(wrong_type(value, &Self::TYPE).help("write it as `8`"))),
         };
         match u32::try_from(number) {

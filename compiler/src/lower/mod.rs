@@ -18,6 +18,7 @@ mod tiers;
 mod topology;
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::{Catalog, Gpu, Nics};
@@ -63,7 +64,20 @@ impl Lowered {
     /// True if this item, something in it, or something around it could not be lowered: a rule that
     /// depends on it stays silent.
     pub fn is_poisoned(&self, path: &ItemPath) -> bool {
-        self.poisoned.iter().any(|p| p.is_within(path) || path.is_within(p))
+        let inside = |mark: &str| {
+            let first = format!("{path}{mark}");
+            let from = (Bound::Included(first.as_str()), Bound::Unbounded);
+            self.poisoned
+                .range::<str, _>(from)
+                .next()
+                .is_some_and(|p| p.as_str().starts_with(&first))
+        };
+        let around = |path: &str| self.poisoned.contains(path);
+        let ends = path.as_str().match_indices(['/', '[']).map(|(at, _)| at);
+        inside("/")
+            || inside("[")
+            || around(path.as_str())
+            || ends.filter_map(|end| path.as_str().get(..end)).any(around)
     }
 }
 

@@ -9,6 +9,7 @@ use fleetc_schema::diag::{Diagnostic, Severity};
 
 use super::located;
 use crate::Checked;
+use crate::letters::printable;
 
 /// Renders every finding, one line each.
 pub fn report(checked: &Checked) -> String {
@@ -37,7 +38,7 @@ fn command(checked: &Checked, found: &Diagnostic) -> String {
     properties.push(("title", found.rule.name.to_owned()));
     let properties: Vec<String> =
         properties.iter().map(|(key, value)| format!("{key}={}", property(value))).collect();
-    format!("::{name} {}::{}\n", properties.join(","), data(&message(checked, found)))
+    format!("::{name} {}::{}\n", properties.join(","), printable(&data(&message(checked, found))))
 }
 
 /// The title, what the places say, the notes and the help lines.

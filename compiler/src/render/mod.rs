@@ -1,6 +1,7 @@
 //! Renderers: diagnostics as text for people and as JSON, SARIF and annotations for tools; plans as
 //! text and JSON.
 
+mod crop;
 pub mod explain;
 pub mod github;
 pub mod hardware;

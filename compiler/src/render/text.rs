@@ -3,7 +3,9 @@
 //! The drawing of lines is miette's; what it draws is ours, so that the same findings go to JSON.
 //! Colours are ANSI codes, which the streams of the command line take out where they do not belong.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use fleetc_schema::diag::{Diagnostic, Severity, Span};
 use miette::{
@@ -11,7 +13,9 @@ use miette::{
     SourceCode, SourceSpan, SpanContents,
 };
 
+use super::crop::{Cropped, cropped};
 use crate::Checked;
+use crate::letters::{drawable, printable};
 use crate::source::Source;
 
 /// How wide text may be, in columns.
@@ -72,7 +76,7 @@ fn title(found: &Diagnostic, width: Width) -> String {
         Severity::Note => ("note", 36),
     };
     let head = format!("{word}[{}]:", found.rule.name);
-    let wrapped = wrapped(&found.title, width, head.chars().count() + 1, 2);
+    let wrapped = wrapped(&printable(&found.title), width, head.chars().count() + 1, 2);
     format!("\u{1b}[{colour}m{head}\u{1b}[0m {wrapped}")
 }
 
@@ -82,7 +86,7 @@ fn notes(found: &Diagnostic, width: Width) -> String {
     let help = found.help.iter().map(|help| ("help", help));
     for (word, body) in notes.chain(help) {
         text.push_str(&format!("  \u{1b}[36m{word}:\u{1b}[0m "));
-        for (number, line) in body.lines().enumerate() {
+        for (number, line) in printable(body).lines().enumerate() {
             if number > 0 {
                 text.push_str("        ");
             }
@@ -139,10 +143,32 @@ fn by_distance<'a>(source: &Source, labels: Vec<Placed<'a>>) -> Vec<Vec<Placed<'
 
 /// The lines of one file with labels under them.
 fn snippet(source: &Source, labels: &[Placed<'_>], width: Width) -> String {
-    let snippet = Snippet {
-        labels: labels.iter().map(|label| labeled(source, label, width)).collect(),
-        source: Lines(source),
+    let spans: Vec<Span> = labels.iter().map(|label| label.span).collect();
+    let name = printable(source.path.as_str());
+    let (source_code, ranges, columns) = match cropped(source, &spans) {
+        Some(Cropped { text, labels, columns }) => {
+            let text = drawable(&text).into_owned();
+            (Lines { name: name.to_string(), text, start: 0, first: 0 }, labels, columns)
+        }
+        None => {
+            let range = |span: &Span| span.start as usize..span.end as usize;
+            let ranges: Vec<Range<usize>> = spans.iter().map(range).collect();
+            let from = ranges.iter().map(|range| range.start).min().unwrap_or_default();
+            let to = ranges.iter().map(|range| range.end).max().unwrap_or_default();
+            // A file that is large is not read from its start.
+            let (window, first) = source.around(from..to, 2);
+            let text = source.text.get(window.clone()).unwrap_or_default();
+            let text = drawable(text).into_owned();
+            let lines = Lines { name: name.to_string(), text, start: window.start, first };
+            (lines, ranges, BTreeMap::new())
+        }
     };
+    let labeled = |(label, range): (&Placed<'_>, Range<usize>)| {
+        let cut = columns.get(&source.position(label.span.start).line).copied().unwrap_or(0);
+        labeled(source, label, range, cut, width)
+    };
+    let snippet =
+        Snippet { labels: labels.iter().zip(ranges).map(labeled).collect(), source: source_code };
     let theme = GraphicalTheme::unicode();
     let corner = theme.characters.ltop;
     let handler = GraphicalReportHandler::new_themed(theme).with_width(width.0).with_links(false);
@@ -153,23 +179,50 @@ fn snippet(source: &Source, labels: &[Placed<'_>], width: Width) -> String {
     // What stands above the box is the title, which is ours.
     let mut text = String::new();
     for line in drawn.lines().skip_while(|line| !line.contains(corner)) {
-        text.push_str(line.trim_end());
+        match line.contains(corner) {
+            true => text.push_str(&with_column(line, &name, source, labels)),
+            false => text.push_str(line.trim_end()),
+        }
         text.push('\n');
     }
     text
 }
 
-/// An empty text draws a bare underline.
-fn labeled(source: &Source, label: &Placed<'_>, width: Width) -> LabeledSpan {
+/// The head of a box, `[fleet.kdl:1:79]`, with the column in characters of the whole line: miette
+/// counts the bytes of what it draws.
+fn with_column(head: &str, name: &str, source: &Source, labels: &[Placed<'_>]) -> String {
+    let mark = format!("{name}:");
+    let Some((before, rest)) = head.split_once(&mark) else { return head.to_owned() };
+    let end = rest.find(|c: char| c != ':' && !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (numbers, after) = rest.split_at(end);
+    let line = numbers.split_once(':').and_then(|(line, _)| line.parse::<u32>().ok());
+    let start = |label: &Placed<'_>| source.position(label.span.start);
+    let here = |label: &&Placed<'_>| Some(start(label).line) == line;
+    let primary = labels.iter().filter(here).find(|label| label.primary);
+    match primary.or_else(|| labels.iter().find(here)).map(start) {
+        Some(start) => format!("{before}{mark}{}:{}{after}", start.line, start.column),
+        None => head.to_owned(),
+    }
+}
+
+/// An empty text draws a bare underline. So many columns of its line are not drawn.
+fn labeled(
+    source: &Source,
+    label: &Placed<'_>,
+    range: Range<usize>,
+    cut: u32,
+    width: Width,
+) -> LabeledSpan {
     let Span { start, end, .. } = label.span;
     let (from, to) = (source.position(start), source.position(end));
     // The text hangs from the middle of what is underlined, right of the line numbers.
     let length = if from.line == to.line { to.column.saturating_sub(from.column) } else { 0 };
-    let before = (from.column + length / 2) as usize + "1000 │  ╰── ".chars().count();
+    let middle = from.column.saturating_sub(cut) + length / 2;
+    let before = middle as usize + "1000 │  ╰── ".chars().count();
     let room = width.0.saturating_sub(before).max(Width::LEAST / 2);
-    let text = lines(label.text, room, room).join("\n");
+    let text = lines(&printable(label.text), room, room).join("\n");
     let text = (!text.is_empty()).then_some(text);
-    let range = (start as usize, (end - start) as usize);
+    let range = (range.start, range.len());
     match label.primary {
         true => LabeledSpan::new_primary_with_span(text, range),
         false => LabeledSpan::new_with_span(text, range),
@@ -216,20 +269,20 @@ fn lines(text: &str, first: usize, rest: usize) -> Vec<String> {
 
 /// The lines of one file as miette wants them.
 #[derive(Debug)]
-struct Snippet<'a> {
+struct Snippet {
     labels: Vec<LabeledSpan>,
-    source: Lines<'a>,
+    source: Lines,
 }
 
-impl fmt::Display for Snippet<'_> {
+impl fmt::Display for Snippet {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
 }
 
-impl std::error::Error for Snippet<'_> {}
+impl std::error::Error for Snippet {}
 
-impl miette::Diagnostic for Snippet<'_> {
+impl miette::Diagnostic for Snippet {
     fn source_code(&self) -> Option<&dyn SourceCode> {
         Some(&self.source)
     }
@@ -239,33 +292,33 @@ impl miette::Diagnostic for Snippet<'_> {
     }
 }
 
-/// A file that shows the lines asked for without being read from its start: an inventory may be
-/// large.
+/// Lines of a file, with where they stand in it.
 #[derive(Debug)]
-struct Lines<'a>(&'a Source);
+struct Lines {
+    name: String,
+    text: String,
+    /// The byte of the file that the text starts at.
+    start: usize,
+    /// The number of its first line, from 0.
+    first: usize,
+}
 
-impl SourceCode for Lines<'_> {
+impl SourceCode for Lines {
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
         before: usize,
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let Self(source) = self;
-        let (start, length) = (span.offset(), span.len());
-        let more = before.max(after).saturating_add(1);
-        let (window, first) = source.around(start..start.saturating_add(length), more);
-        let text = source.text.get(window.clone()).ok_or(MietteError::OutOfBounds)?;
-        let here = start.checked_sub(window.start).ok_or(MietteError::OutOfBounds)?;
-        let read = text.read_span(&(here, length).into(), before, after)?;
-        let shown = (read.span().offset() + window.start, read.span().len());
-        let (line, column) = (read.line() + first, read.column());
+        let here = span.offset().checked_sub(self.start).ok_or(MietteError::OutOfBounds)?;
+        let read = self.text.read_span(&(here, span.len()).into(), before, after)?;
+        let shown = (read.span().offset() + self.start, read.span().len());
         Ok(Box::new(MietteSpanContents::new_named(
-            source.path.to_string(),
+            self.name.clone(),
             read.data(),
             shown.into(),
-            line,
-            column,
+            read.line() + self.first,
+            read.column(),
             read.line_count(),
         )))
     }

@@ -4,9 +4,7 @@ use fleetc_schema::diag::{Diagnostic, Span};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 
 use super::{MAX_DEPTH, Node, Scalar, Value, Word, quote_help, span, syntax_error};
-
-/// The most mistakes that are reported of one file.
-const MAX_FINDINGS: usize = 100;
+use crate::MAX_FINDINGS;
 
 /// The most `/-` in a row, or in one another.
 const MAX_SLASHDASHES: usize = 4;
@@ -20,8 +18,16 @@ const STACK_PER_BYTE: usize = if cfg!(debug_assertions) { 6 << 10 } else { 2 << 
 
 /// Parses a file; on errors the tree is empty and every finding is reported.
 pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Node> {
+    if let Some((at, refused)) = text.char_indices().find(|(_, letter)| is_refused(*letter)) {
+        let title = format!("U+{:04X} may not stand in a KDL file", u32::from(refused));
+        let found =
+            syntax_error(title, span(file, text, at..at + refused.len_utf8()), "not seen here");
+        let escape = format!("remove it; in a string it is `{}`", refused.escape_unicode());
+        diagnostics.push(found.help(escape));
+        return Vec::new();
+    }
     if let Some((at, too)) = excess(text) {
-        let here = span(file, at..at + 1);
+        let here = span(file, text, at..at + 1);
         let found = match too {
             Excess::Depth => {
                 let title = format!("the file nests deeper than {MAX_DEPTH} levels");
@@ -42,7 +48,7 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
     let document = match document(text) {
         Ok(Ok(document)) => document,
         Err(title) => {
-            diagnostics.push(syntax_error(title, span(file, 0..0), "from here on"));
+            diagnostics.push(syntax_error(title, span(file, text, 0..0), "from here on"));
             return Vec::new();
         }
         Ok(Err(error)) => {
@@ -68,8 +74,26 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
             return Vec::new();
         }
     };
-    let mut reader = Reader { file, diagnostics };
-    document.nodes().iter().map(|node| reader.node(node)).collect()
+    let most = diagnostics.len() + MAX_FINDINGS;
+    let mut reader = Reader { file, text, diagnostics };
+    let nodes = document.nodes().iter().map(|node| reader.node(node)).collect();
+    diagnostics.truncate(most);
+    nodes
+}
+
+/// Characters that a KDL file may not hold. Source: the KDL 2.0 specification, "Disallowed Literal
+/// Code Points".
+fn is_refused(letter: char) -> bool {
+    matches!(
+        letter,
+        '\0'..='\u{8}'
+            | '\u{e}'..='\u{1f}'
+            | '\u{7f}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}'
+    )
 }
 
 /// Runs the parser, which goes a level deeper for each mistake or comment mark: its stack grows with
@@ -87,6 +111,7 @@ fn document(text: &str) -> Result<Result<KdlDocument, kdl::KdlError>, &'static s
 
 struct Reader<'a> {
     file: u32,
+    text: &'a str,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -111,7 +136,7 @@ impl Reader<'_> {
     fn word(&mut self, name: &kdl::KdlIdentifier) -> Word {
         let at = name.span();
         let range = at.offset()..at.offset() + at.len();
-        let here = span(self.file, range);
+        let here = span(self.file, self.text, range);
         let text = self.without_typographic_quotes(name.value(), here);
         Word { text: text.to_owned(), span: here }
     }
@@ -140,7 +165,7 @@ impl Reader<'_> {
         let scalar = match entry.value() {
             KdlValue::String(word) if text.starts_with(['"', '#']) => Scalar::String(word.clone()),
             KdlValue::String(word) => {
-                let here = span(self.file, start..end);
+                let here = span(self.file, self.text, start..end);
                 Scalar::String(self.without_typographic_quotes(word, here).to_owned())
             }
             KdlValue::Integer(number) => Scalar::Integer(*number),
@@ -149,7 +174,7 @@ impl Reader<'_> {
             KdlValue::Bool(value) => Scalar::Bool(*value),
             KdlValue::Null => Scalar::Null,
         };
-        Value { scalar, span: span(self.file, start..end) }
+        Value { scalar, span: span(self.file, self.text, start..end) }
     }
 
     fn refuse_annotation(&mut self, annotation: Option<&kdl::KdlIdentifier>) {
@@ -175,7 +200,7 @@ fn is_unclosed(message: &str) -> bool {
 fn other_form(file: u32, text: &str) -> Option<Diagnostic> {
     let start = text.find(|c: char| !c.is_whitespace())?;
     let first = text.get(start..)?;
-    let here = span(file, start..start + 1);
+    let here = span(file, text, start..start + 1);
     let json = first.starts_with(['{', '[']);
     let yaml = first.starts_with("---") || first.starts_with("%YAML");
     match (json, yaml) {
@@ -213,8 +238,26 @@ fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> (usize, Diagnos
         && let Some(equals) = token.rfind('=')
     {
         let name = token.get(..equals).unwrap_or_default();
-        let from = name.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-        let here = span(file, start + from..start + equals + 1);
+        let from = name.trim_end_matches(|c: char| !c.is_whitespace()).len();
+        let here = span(file, text, start + from..start + equals + 1);
+        let value = text.get(start + equals + 1..).unwrap_or_default();
+        let ends = |c: char| c.is_whitespace() || matches!(c, ';' | '{' | '}' | '=' | '(' | ')');
+        let value = value.split(ends).next().unwrap_or_default();
+        let digits = value.trim_start_matches(['-', '+']);
+        if digits.starts_with(|c: char| c.is_ascii_digit()) {
+            let at = start + equals + 1;
+            let here = span(file, text, at..at + value.len());
+            let numeric = digits.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+            let found = match numeric {
+                true => syntax_error(format!("`{value}` is too large a number"), here, "too large"),
+                false => {
+                    let title = format!("`{value}` is no number");
+                    let finding = syntax_error(title, here, "starts like a number");
+                    finding.help(format!("put it in quotes: `\"{value}\"`"))
+                }
+            };
+            return (start, found, true);
+        }
         let found = syntax_error("a property has no value", here, "nothing follows the `=`")
             .help("write the value right after the `=`, without a blank");
         return (start, found, true);
@@ -223,11 +266,11 @@ fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> (usize, Diagnos
         // The place is the brace, or what follows it.
         let before = text.get(..start).and_then(|text| text.rfind('{'));
         let brace = if token.starts_with('{') { start } else { before.unwrap_or(start) };
-        let here = span(file, brace..brace + 1);
+        let here = span(file, text, brace..brace + 1);
         let found = syntax_error("a `{` is not closed", here, "opened here").help("add a `}`");
         return (start, found, true);
     }
-    let here = span(file, start..end);
+    let here = span(file, text, start..end);
     let (title, label) = match message {
         m if m.contains("end of document") => {
             ("nothing may stand here".to_owned(), "a node ends before this")
@@ -261,7 +304,7 @@ fn habit(file: u32, text: &str, start: usize, end: usize) -> Option<Diagnostic> 
     let before = text.get(..start)?;
     let own_line =
         before.trim_end_matches([' ', '\t']).ends_with(['\n']) || before.trim().is_empty();
-    let at = |from: usize, length: usize| span(file, from..(from + length).min(text.len()));
+    let at = |from: usize, length: usize| span(file, text, from..from + length);
     if token.starts_with('#') && text.get(start + 1..)?.starts_with([' ', '\t', '#', '!', '\n']) {
         let found = syntax_error("KDL has no comments with `#`", at(start, 1), "not a comment");
         return Some(found.help("a comment begins with `//`"));
@@ -431,6 +474,20 @@ mod tests {
     #[test]
     fn a_property_without_value_is_shown_at_the_property() {
         assert_eq!(errors("pool \"a\" gpu=")[0].1, "gpu=");
+    }
+
+    #[test]
+    fn places_are_whole_characters() {
+        assert_eq!(errors("é\u{a0}𑱐={")[0].1, "𑱐=");
+        assert_eq!(errors("a \"é")[0].1, "\"é");
+    }
+
+    #[test]
+    fn a_number_that_is_too_large_is_no_missing_value() {
+        let digits = "9".repeat(40);
+        let found = errors(&format!("a b={digits}"));
+        assert_eq!((found.len(), found[0].1.as_str()), (1, digits.as_str()));
+        assert!(found[0].0.contains("too large"));
     }
 
     #[test]

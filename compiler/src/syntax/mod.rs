@@ -113,7 +113,16 @@ fn syntax_error(title: impl Into<String>, span: Span, label: &str) -> Diagnostic
     Diagnostic::new(&rules::SPEC_SYNTAX, title).at(span, label)
 }
 
-fn span(file: u32, range: std::ops::Range<usize>) -> Span {
-    let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Span { file, start: clamp(range.start), end: clamp(range.end.max(range.start)) }
+/// A part of a text, in whole characters whatever a parser says of it.
+fn span(file: u32, text: &str, range: std::ops::Range<usize>) -> Span {
+    let (mut start, mut end) = (range.start.min(text.len()), range.end.min(text.len()));
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    end = end.max(start);
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Span { file, start: number(start), end: number(end) }
 }

@@ -5,11 +5,13 @@
 //! YAML 1.2 core schema. Aliases are refused: they give one value two places.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use granit_parser::{Event, Parser, ScalarStyle};
 
 use super::{MAX_DEPTH, Node, REPLACE, Scalar, Value, Word, span, syntax_error};
+use crate::MAX_FINDINGS;
 use crate::language::{Arg, Form, Kind, Occurs};
 
 /// Parses a file by the fields of `root`.
@@ -19,8 +21,20 @@ pub fn parse(
     root: &'static Kind,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Node> {
+    let most = diagnostics.len() + MAX_FINDINGS;
+    let nodes = nodes(file, text, root, diagnostics);
+    diagnostics.truncate(most);
+    nodes
+}
+
+fn nodes(
+    file: u32,
+    text: &str,
+    root: &'static Kind,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Node> {
     if let Some(first) = kdl_line(text) {
-        let here = span(file, first);
+        let here = span(file, text, first);
         let found = syntax_error("this is KDL, and the file's name says YAML", here, "KDL");
         diagnostics.push(found.help("let the file's name end in `.kdl`"));
         return Vec::new();
@@ -116,7 +130,7 @@ impl<'a> Loader<'a> {
                 _ => {}
             }
         }
-        let empty = Value { scalar: Scalar::Null, span: span(self.file, 0..0) };
+        let empty = Value { scalar: Scalar::Null, span: span(self.file, self.text, 0..0) };
         Some(document.unwrap_or(Yaml::Scalar(empty)))
     }
 
@@ -126,18 +140,40 @@ impl<'a> Loader<'a> {
         match event? {
             Ok((event, at)) => {
                 let range = at.byte_range().unwrap_or(0..0);
-                Some((event, span(self.file, range)))
+                Some((event, span(self.file, self.text, range)))
             }
             Err(error) => {
-                let at = error.marker().byte_offset().unwrap_or(0).min(self.text.len());
-                let here = span(self.file, at..(at + 1).min(self.text.len()));
-                let finding = habit(self.file, self.text, at, &error.info()).unwrap_or_else(|| {
-                    let title = format!("this is not YAML: {}", error.info());
-                    syntax_error(title, here, "here")
-                });
+                let at = error.marker().byte_offset().unwrap_or(0);
+                let finding = habit(self.file, self.text, at, &error.info())
+                    .unwrap_or_else(|| self.unreadable(&error.info(), at));
                 self.diagnostics.push(finding);
                 None
             }
+        }
+    }
+
+    /// What the parser does not take, at the character that it stopped at.
+    fn unreadable(&self, why: &str, at: usize) -> Diagnostic {
+        let mut start = at.min(self.text.len());
+        while !self.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let before = self.text.get(..start).unwrap_or_default();
+        if why.contains("tab") && before.ends_with('\t') {
+            // It stops after the tabs.
+            start = before.trim_end_matches('\t').len();
+        }
+        let rest = self.text.get(start..).unwrap_or_default();
+        let length = rest.chars().next().map_or(0, char::len_utf8);
+        let here = span(self.file, self.text, start..start + length);
+        if why.contains("recursion limit") {
+            let title = format!("the file nests deeper than {MAX_DEPTH} levels");
+            return syntax_error(title, here, "far too deep");
+        }
+        let finding = syntax_error(format!("this is not YAML: {why}"), here, "here");
+        match rest.starts_with('\t') {
+            true => finding.help("YAML is indented with blanks: put blanks in place of the tab"),
+            false => finding,
         }
     }
 
@@ -173,6 +209,7 @@ impl<'a> Loader<'a> {
             }
             Event::MappingStart(..) => {
                 let mut entries: Vec<(Word, Yaml)> = Vec::new();
+                let mut stated: BTreeMap<String, Span> = BTreeMap::new();
                 loop {
                     let (event, here) = self.next(events)?;
                     if matches!(event, Event::MappingEnd) {
@@ -181,7 +218,13 @@ impl<'a> Loader<'a> {
                     let key = self.key(event, here, events, depth)?;
                     let (event, here) = self.next(events)?;
                     let value = self.value(event, here, events, depth + 1)?;
-                    self.push(&mut entries, key, value);
+                    match stated.get(&key.text) {
+                        Some(first) => self.stated_twice(&key, *first),
+                        None => {
+                            stated.insert(key.text.clone(), key.span);
+                            entries.push((key, value));
+                        }
+                    }
                 }
             }
             Event::Alias(_) => {
@@ -213,17 +256,13 @@ impl<'a> Loader<'a> {
         Some(Word { text, span: at })
     }
 
-    fn push(&mut self, entries: &mut Vec<(Word, Yaml)>, key: Word, value: Yaml) {
-        if let Some((first, _)) = entries.iter().find(|(other, _)| other.text == key.text) {
-            let title = format!("`{}` is stated twice", key.text);
-            let finding = Diagnostic::new(&rules::SPEC_DUPLICATE, title)
+    fn stated_twice(&mut self, key: &Word, first: Span) {
+        let finding =
+            Diagnostic::new(&rules::SPEC_DUPLICATE, format!("`{}` is stated twice", key.text))
                 .at(key.span, "stated again here")
-                .at(first.span, "first stated here")
+                .at(first, "first stated here")
                 .help("keep one of the two");
-            self.diagnostics.push(finding);
-            return;
-        }
-        entries.push((key, value));
+        self.diagnostics.push(finding);
     }
 }
 
@@ -236,7 +275,7 @@ fn habit(file: u32, text: &str, at: usize, info: &str) -> Option<Diagnostic> {
     let rest = text.get(at..)?;
     if info.contains("tab") {
         let from = line.find('\t').map_or(at, |tab| start + tab);
-        let here = span(file, from..from + 1);
+        let here = span(file, text, from..from + 1);
         let finding = syntax_error("YAML is not indented with tabs", here, "a tab");
         return Some(finding.help("indent with blanks"));
     }
@@ -244,14 +283,14 @@ fn habit(file: u32, text: &str, at: usize, info: &str) -> Option<Diagnostic> {
         let from = start + line.rfind([' ', ',', '{', '[']).map_or(0, |end| end + 1);
         let end = rest.find([' ', '}', '\n']).map_or(text.len(), |end| at + end);
         let word = text.get(from..end)?.trim_end_matches(',');
-        let here = span(file, from..from + word.len());
+        let here = span(file, text, from..from + word.len());
         let finding = syntax_error("a text with brackets stands in quotes", here, "not quoted");
         return Some(finding.help(format!("put it in quotes: `\"{word}\"`")));
     }
     if info.contains("mapping values are not allowed") {
         let word = line.trim_start();
         let from = start + (line.len() - word.len());
-        let here = span(file, from..at);
+        let here = span(file, text, from..at);
         let finding = syntax_error("a key cannot stand here", here, "belongs to the line above");
         return Some(finding.help(
             "indent it like its neighbours, and end the line above with its colon or value",
@@ -495,6 +534,20 @@ mod tests {
             ["a: &x 1\nb: *x\n", "rack: {r1: {nodes: a}, r1: {nodes: b}}", "a: 1\n---\nb: 2"]
         {
             assert!(!nodes(text).1.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn places_are_whole_characters() {
+        for text in
+            ["a: {é", "é\u{0}", "a: \"\u{1f600}", "a\u{feff}é: 1\n\u{feff}", "- é\n\u{e9}: ["]
+        {
+            for found in nodes(text).1 {
+                let fleetc_schema::diag::Place::Span(span) = found.labels[0].place else {
+                    panic!()
+                };
+                assert!(text.get(span.start as usize..span.end as usize).is_some(), "{text}");
+            }
         }
     }
 
