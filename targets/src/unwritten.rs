@@ -1,10 +1,11 @@
 //! What a spec may say and no target writes yet, so that nobody takes it for done.
 
-use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{
-    AutoDetect, Devices, Intent, Kubernetes, Pool, QueueKind, Scheduler, Slurm,
+    Cluster, Devices, Fabric, Intent, Kubernetes, QueueKind, Scheduler, Slurm, SlurmTopology,
+    TopologyPlugin,
 };
 use fleetc_schema::name::ClusterName;
+use fleetc_schema::{Hostlist, ItemPath};
 
 /// Items of the fleet with the words in them that reach no file but the Intent, in its order.
 pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
@@ -16,27 +17,43 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
         };
         found.push((ItemPath::item("cluster", name), words));
     }
-    for name in intent.fabrics.keys() {
-        found.push((ItemPath::item("fabric", name), vec!["switch", "attach"]));
+    let slurm_nodes = slurm_nodes(intent);
+    for (name, fabric) in &intent.fabrics {
+        // A tree of switches is written for the nodes of Slurm.
+        let words = match nodes_of(fabric).intersection(&slurm_nodes).is_empty() {
+            true => vec!["switch", "attach"],
+            false => Vec::new(),
+        };
+        found.push((ItemPath::item("fabric", name), words));
     }
-    let slurm = |pool: &Pool| pool.parts.keys().any(|cluster| is_slurm(intent, cluster));
     for (name, pool) in &intent.pools {
+        let in_slurm = !pool.nodes.intersection(&slurm_nodes).is_empty();
         let words = [
-            ("count", pool.elastic.is_some() && slurm(pool)),
             ("devices dra", pool.devices == Devices::Dra),
             ("placement", pool.placement.is_some()),
-            ("features", !pool.features.is_empty()),
-            ("weight", pool.weight.is_some()),
+            ("features", !pool.features.is_empty() && !in_slurm),
+            ("weight", pool.weight.is_some() && !in_slurm),
         ];
         found.push((ItemPath::item("pool", name), said(&words)));
     }
+    // Tiers, quotas and weights are QOS and accounts in Slurm, where it has a database.
+    let keeps_accounts = intent.clusters.values().any(has_accounts);
+    let kubernetes = intent.clusters.values().any(|cluster| !is_slurm(cluster));
     for name in intent.tiers.keys() {
-        found.push((ItemPath::item("tier", name), vec!["priority"]));
+        let words = [
+            ("priority under Kubernetes", kubernetes && keeps_accounts),
+            ("priority", !keeps_accounts),
+        ];
+        found.push((ItemPath::item("tier", name), said(&words)));
     }
+    let is_lost = |cluster: &ClusterName| {
+        let cluster = intent.clusters.get(cluster);
+        cluster.is_some_and(|cluster| is_slurm(cluster) && !has_accounts(cluster))
+    };
     for (name, team) in &intent.teams {
         let words = [
-            ("quota under Slurm", team.quotas.iter().any(|q| is_slurm(intent, &q.cluster))),
-            ("weight", team.weight.is_some()),
+            ("quota under Slurm", team.quotas.iter().any(|quota| is_lost(&quota.cluster))),
+            ("weight", team.weight.is_some() && !keeps_accounts),
             ("contact", team.contact.is_some()),
         ];
         found.push((ItemPath::item("team", name), said(&words)));
@@ -55,14 +72,8 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
 }
 
 fn of_slurm(slurm: &Slurm) -> Vec<&'static str> {
-    said(&[
-        ("devices of gres.conf", slurm.autodetect == AutoDetect::Off),
-        ("preempt", slurm.preempt.is_some()),
-        ("power-saving", slurm.power_saving.is_some()),
-        ("topology", slurm.topology.is_some()),
-        ("tiers", slurm.partitions.values().any(|partition| !partition.tiers.is_empty())),
-        ("extra", !slurm.extra.is_empty()),
-    ])
+    let block = |topology: &SlurmTopology| topology.plugin == TopologyPlugin::Block;
+    said(&[("topology block", slurm.topology.as_ref().is_some_and(block))])
 }
 
 fn of_kubernetes(kubernetes: &Kubernetes) -> Vec<&'static str> {
@@ -74,9 +85,26 @@ fn of_kubernetes(kubernetes: &Kubernetes) -> Vec<&'static str> {
     ])
 }
 
-fn is_slurm(intent: &Intent, cluster: &ClusterName) -> bool {
-    let cluster = intent.clusters.get(cluster);
-    cluster.is_some_and(|cluster| matches!(cluster.scheduler, Scheduler::Slurm(_)))
+fn is_slurm(cluster: &Cluster) -> bool {
+    matches!(cluster.scheduler, Scheduler::Slurm(_))
+}
+
+fn has_accounts(cluster: &Cluster) -> bool {
+    match &cluster.scheduler {
+        Scheduler::Slurm(slurm) => slurm.database.is_some(),
+        Scheduler::Kubernetes(_) => false,
+    }
+}
+
+fn slurm_nodes(intent: &Intent) -> Hostlist {
+    let clusters = intent.clusters.values().filter(|cluster| is_slurm(cluster));
+    let classes = clusters.flat_map(|cluster| intent.classes_of(&cluster.name));
+    classes.fold(Hostlist::default(), |all, class| all.union(&class.nodes))
+}
+
+fn nodes_of(fabric: &Fabric) -> Hostlist {
+    let attachments = fabric.attachments.iter();
+    attachments.fold(Hostlist::default(), |all, attachment| all.union(&attachment.nodes))
 }
 
 fn said(words: &[(&'static str, bool)]) -> Vec<&'static str> {

@@ -111,7 +111,7 @@ const PRELUDE: &[(&str, &str)] = &[
     ("fleet", "fleet \"example\"\n"),
     (
         "cluster \"hpc\"",
-        "cluster \"hpc\" { slurm \"24.11\" { controllers \"ctl1\"; gres autodetect=\"nvml\"; driver \"580.105.08\" owner=\"os\" } }\n",
+        "cluster \"hpc\" { slurm \"24.11\" { controllers \"ctl1\"; database \"db1\"; gres autodetect=\"nvml\"; driver \"580.105.08\" owner=\"os\"; power-saving resume=\"/opt/resume\" suspend=\"/opt/suspend\" idle=\"10m\" } }\n",
     ),
     (
         "cluster \"serve\"",
@@ -140,7 +140,7 @@ const YAML_PRELUDE: &[(&str, &str)] = &[
     (
         "cluster",
         "cluster:
-  hpc: {slurm: {is: \"24.11\", controllers: [ctl1], gres: {autodetect: nvml}, driver: {is: 580.105.08, owner: os}}}
+  hpc: {slurm: {is: \"24.11\", controllers: [ctl1], database: db1, gres: {autodetect: nvml}, driver: {is: 580.105.08, owner: os}, power-saving: {resume: /opt/resume, suspend: /opt/suspend, idle: 10m}}}
   serve: {kubernetes: {is: \"1.36\", distribution: upstream, gpu-operator: {is: \"26.7\", namespace: gpu-operator}, driver: {is: 580.105.08, owner: os}, queue: none}}
 ",
     ),

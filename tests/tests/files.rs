@@ -29,7 +29,7 @@ fn good(memory: &Memory, spec: &str) -> Checked {
     checked
 }
 
-const CLUSTER: &str = "cluster \"hpc\" { slurm \"24.11\" { controllers \"c\"; gres autodetect=\"nvml\"; driver \"580.1\" owner=\"os\" } }\n";
+const CLUSTER: &str = "cluster \"hpc\" { slurm \"24.11\" { controllers \"c\"; database \"d\"; gres autodetect=\"nvml\"; driver \"580.1\" owner=\"os\" } }\n";
 
 #[test]
 fn included_files_are_part_of_the_spec_in_either_form() {

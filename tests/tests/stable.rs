@@ -83,7 +83,8 @@ fn inserting_a_pool_adds_lines_and_changes_none() {
         let Some(old) = before.get(path).filter(|_| !ours.contains(&path)) else { continue };
         // Every old line is still there, in order.
         let mut lines = after[path].lines();
-        for line in old.lines() {
+        // The switch above all others lists them.
+        for line in old.lines().filter(|line| !line.starts_with("SwitchName=racks ")) {
             let tail = line.trim_end_matches(',');
             assert!(lines.any(|l| l.trim_end_matches(',') == tail), "{path}: {line}");
         }

@@ -125,6 +125,11 @@ fn the_numbers_change_in_every_file_that_has_them() {
         assert_eq!(advertised(&story.after), (gres(44, 4), resources(44, 4)));
     }
     story.line_changes(
+        "clusters/hpc/slurm/accounting.sh",
+        "GrpTRES=gres/gpu=42,gres/gpu:h100=-1,gres/gpu:1g.10gb=42,gres/gpu:3g.40gb=0 ",
+        "GrpTRES=gres/gpu=74,gres/gpu:h100=-1,gres/gpu:1g.10gb=74,gres/gpu:3g.40gb=0 ",
+    );
+    story.line_changes(
         "clusters/serve/kubernetes/quota/product.yaml",
         "requests.nvidia.com/mig-1g.10gb: \"42\"\n    requests.nvidia.com/mig-3g.40gb: \"8\"\n",
         "requests.nvidia.com/mig-1g.10gb: \"74\"\n    requests.nvidia.com/mig-3g.40gb: \"4\"\n",
@@ -147,6 +152,7 @@ fn files_that_do_not_count_slices_stay_as_they_are() {
             "clusters/hpc/mig/mig-parted.yaml",
             "clusters/hpc/monitoring/rules.test.yaml",
             "clusters/hpc/monitoring/rules.yaml",
+            "clusters/hpc/slurm/accounting.sh",
             "clusters/hpc/slurm/slurm.conf",
             "clusters/serve/intent/classes/slices.serve.json",
             "clusters/serve/kubernetes/quota/product.yaml",
@@ -204,11 +210,9 @@ fn the_plan_says_which_nodes_drain_in_which_scheduler() {
         effects,
         [("hpc", "Slurm", "drain", "mig[01-02]"), ("serve", "Kubernetes", "drain", "mig[03-04]")]
     );
-    for quota in &changes[2..] {
+    for quota in &changes[1..] {
         assert_eq!(quota["disruption"], "reload");
     }
-    // Slurm gets no limits from us yet, so a quota there changes no file.
-    assert_eq!(changes[1]["disruption"], "none");
 
     let (code, text) = run(&["diff", old.as_str(), new.as_str()]);
     assert_eq!(code, 0);

@@ -190,7 +190,7 @@ fn a_plan_names_what_changed_in_the_topology() {
         checked(&format!(
             "cluster \"hpc\" {{ slurm \"24.11\" {{ controllers \"ctl1\"; gres autodetect=\"nvml\"; driver \"580.105.08\" owner=\"os\"; {topology} }} }}
 cluster \"serve\" {{ kubernetes \"1.36\" {{ distribution \"upstream\"; gpu-operator \"26.7\" namespace=\"gpu-operator\"; driver \"580.105.08\" owner=\"os\"; queue \"kueue\" version=\"0.19\" {{ {level} }} }} }}
-pool \"burst\" {{ cluster \"hpc\"; system \"aws/p5.48xlarge\"; count 4; {placement} }}
+pool \"burst\" {{ cluster \"serve\"; system \"aws/p5.48xlarge\"; count 4; {placement} }}
 rack \"n1\" system=\"gb200-nvl72\" nodes=\"gb[01-18]\" power=\"140kW\" {partitions}
 rack \"r1\" nodes=\"gpu[01-04],mig[01-02]\""
         ))

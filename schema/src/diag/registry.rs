@@ -189,6 +189,18 @@ rules! {
     WORKLOAD_DATA_RATE = "workload/data-rate", Warning, Check, "a workload reads more than the storage network of a node carries";
     NODE_POLICY_IMPOSSIBLE = "node-policy/impossible", Error, Check, "a policy asks for what the hardware cannot do";
     SLURM_SHARED_GPUS = "slurm/shared-gpus", Error, Check, "a pool of shared GPUs under Slurm";
+    SLURM_VERSION_FEATURE = "slurm/version-feature", Error, Check, "something that the release of Slurm does not have";
+    SLURM_GRES_TYPE_NOT_SUBSTRING = "slurm/gres-type-not-substring", Error, Check, "a GRES type that slurmd does not find in the GPU's name";
+    SLURM_MIG_NEEDS_NVML = "slurm/mig-needs-nvml", Error, Check, "GPU instances where slurmd does not ask NVML";
+    SLURM_POWER_SAVE = "slurm/power-save", Error, Check, "elastic nodes that nothing starts";
+    SLURM_TOO_MANY_NODES = "slurm/too-many-nodes", Error, Check, "more nodes than a cluster of Slurm takes";
+    SLURM_NAME_LENGTH = "slurm/name-length", Error, Check, "a name that slurmdbd cannot keep";
+    SLURM_BACKFILL_BLIND = "slurm/backfill-blind", Warning, Check, "jobs that end later than the backfill scheduler looks";
+    SLURM_NO_DEFAULT_TIME = "slurm/no-default-time", Warning, Check, "jobs that state no time are taken to run as long as they may";
+    SLURM_PARTITION_OVERLAP = "slurm/partition-overlap", Warning, Check, "two partitions share nodes, and neither preempts the other";
+    SLURM_MIXED_PARTITION = "slurm/mixed-partition", Warning, Check, "a partition with a pool that teams are guaranteed and one that is open";
+    SLURM_LIMITS_NOT_ENFORCED = "slurm/limits-not-enforced", Warning, Check, "quotas and tiers in a Slurm cluster without a database";
+    SLURM_REQUEUE = "slurm/requeue", Warning, Check, "preempted training that begins again from nothing";
 }
 
 #[cfg(test)]

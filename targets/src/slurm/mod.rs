@@ -1,21 +1,30 @@
-//! Slurm: `slurm.conf` and `gres.conf`.
+//! Slurm: `slurm.conf`, `gres.conf`, `cgroup.conf`, `topology.conf` and `accounting.sh`.
 //!
-//! `slurm.conf` here is the part that must agree about GPUs (GresTypes, NodeName, PartitionName);
-//! a site includes it in its own. Source: slurm.conf(5), gres.conf(5), releases 22.05 to 26.05.
+//! Source: the manual pages of SchedMD/slurm, releases 22.05 to 26.05.
 
+mod accounting;
+mod cgroup_conf;
 mod check;
+mod conflict;
+mod disruption;
 mod extra;
-mod gres;
+mod features;
+mod gres_conf;
+mod node_line;
+mod partition_line;
+mod qos;
 mod slurm_conf;
+mod slurm_time;
+mod topology_conf;
+mod tres;
 
-use fleetc_schema::Hostlist;
 use fleetc_schema::diag::Diagnostic;
-use fleetc_schema::intent::{DriverOwner, Intent, Slurm};
-use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect, Presence};
+use fleetc_schema::intent::{Class, Cluster, Intent, Slurm};
+use fleetc_schema::plan::{Change, Effect};
 use fleetc_schema::version::SlurmRelease;
 
-use crate::changed::Sides;
-use crate::{OutputTree, Scope, Target, slurm_clusters};
+use crate::write::key_value::KeyValueFile;
+use crate::{OutputFile, OutputTree, Scope, Target, slurm_clusters};
 
 /// Slurm.
 pub struct SlurmConf;
@@ -26,7 +35,7 @@ impl Target for SlurmConf {
     }
 
     fn summary(&self) -> &'static str {
-        "slurm.conf (GresTypes, NodeName, PartitionName) and gres.conf"
+        "slurm.conf, gres.conf, cgroup.conf, topology.conf, accounting.sh"
     }
 
     fn versions(&self) -> String {
@@ -43,18 +52,31 @@ impl Target for SlurmConf {
 
     fn check(&self, scope: &Scope<'_>, found: &mut Vec<Diagnostic>) {
         if let Scope::Slurm(intent, cluster, slurm) = scope {
-            extra::conflicts(intent, cluster, slurm, found);
-            check::shared_gpus(intent, cluster, found);
-            check::missing_facts(intent, cluster, found);
+            conflict::conflicts(intent, cluster, slurm, found);
+            check::all(intent, cluster, slurm, found);
         }
     }
 
     fn emit(&self, scope: &Scope<'_>) -> OutputTree {
         let mut tree = OutputTree::default();
-        if let Scope::Slurm(intent, cluster, slurm) = scope {
-            let folder = format!("clusters/{}/slurm", cluster.name);
-            tree.add(format!("{folder}/slurm.conf"), slurm_conf::emit(intent, cluster, slurm));
-            tree.add(format!("{folder}/gres.conf"), gres::emit(intent, cluster, slurm));
+        let Scope::Slurm(intent, cluster, slurm) = scope else { return tree };
+        let folder = format!("clusters/{}/slurm", cluster.name);
+        let files = configuration(intent, cluster, slurm);
+        let accounting = accounting::emit(intent, cluster, slurm);
+        let script = accounting.as_ref().map(|_| accounting::FILE);
+        let ours: Vec<&str> = files.iter().map(|(name, _)| *name).chain(script).collect();
+        for (name, item, text) in extra::others(slurm, cluster, &ours) {
+            tree.add(format!("{folder}/{name}"), OutputFile::one([item], text));
+        }
+        for (name, mut file) in files {
+            extra::add(&mut file, name, cluster, slurm);
+            tree.add(format!("{folder}/{name}"), file.into_file());
+        }
+        if let Some(mut file) = accounting {
+            if let Some((items, text)) = extra::block(accounting::FILE, cluster, slurm) {
+                file.push([items], text);
+            }
+            tree.add(format!("{folder}/{}", accounting::FILE), file);
         }
         tree
     }
@@ -65,115 +87,27 @@ impl Target for SlurmConf {
         old: Option<&Scope<'_>>,
         new: Option<&Scope<'_>>,
     ) -> Effect {
-        let sides = Sides { old, new };
-        let here = |name: &str| [old, new].into_iter().flatten().any(|scope| scope.name() == name);
-        let reload = |what| Effect::daemon(Disruption::Reload, what);
-        let restart = |what| Effect::daemon(Disruption::RestartDaemon, what);
-        match &change.kind {
-            ChangeKind::Cluster(cluster, _) if !here(cluster.as_str()) => Effect::none(),
-            ChangeKind::Cluster(_, Presence::Removed) => {
-                Effect::on(Disruption::Drain, sides.every_old_node(), "the cluster ends")
-            }
-            ChangeKind::Cluster(_, Presence::Added) => Effect::none(),
-            ChangeKind::SchedulerVersion(cluster)
-            | ChangeKind::Controllers(cluster)
-            | ChangeKind::Database(cluster)
-            | ChangeKind::AutoDetect(cluster)
-            | ChangeKind::Driver(cluster)
-            | ChangeKind::Partition(cluster, ..)
-            | ChangeKind::PartitionPools(cluster, _)
-            | ChangeKind::PartitionSettings(cluster, _)
-                if !here(cluster.as_str()) =>
-            {
-                Effect::none()
-            }
-            ChangeKind::SchedulerVersion(_) => restart("slurmctld and slurmd are upgraded"),
-            ChangeKind::Controllers(_) => restart("slurmctld moves"),
-            ChangeKind::Database(_) => restart("slurmctld connects to another slurmdbd"),
-            ChangeKind::AutoDetect(_) => restart("slurmd finds its GPUs otherwise"),
-            ChangeKind::Driver(_) => driver(sides.new, sides.every_old_node()),
-            ChangeKind::PoolDriver(pool) => {
-                driver(sides.new, sides.differing(pool, |class| class.driver.clone()))
-            }
-            ChangeKind::SlurmSettings(cluster) if !here(cluster.as_str()) => Effect::none(),
-            ChangeKind::SlurmSettings(_) | ChangeKind::PoolSettings(_) => {
-                reload("scontrol reconfigure")
-            }
-            ChangeKind::Partition(..)
-            | ChangeKind::PartitionPools(..)
-            | ChangeKind::PartitionSettings(..) => reload("scontrol reconfigure"),
-            ChangeKind::SharingMode(pool)
-            | ChangeKind::MigLayout(pool)
-            | ChangeKind::Missing(pool)
-            | ChangeKind::System(pool) => Effect::on(
-                Disruption::Drain,
-                sides.differing(pool, |class| class.advertised.gres.clone()),
-                "GRES change: a count below the configured one sets a node INVAL",
-            ),
-            ChangeKind::Nodes(pool) | ChangeKind::Pool(pool, _) => nodes(sides, pool),
-            // Nothing of these stands in the files of this target.
-            ChangeKind::FleetName
-            | ChangeKind::AsOf
-            | ChangeKind::LabelPrefix
-            | ChangeKind::Distribution(_)
-            | ChangeKind::GpuOperator(_)
-            | ChangeKind::Queue(_)
-            | ChangeKind::Topology
-            | ChangeKind::DraDriver(_)
-            | ChangeKind::GitOps(_)
-            | ChangeKind::SharingName(_)
-            | ChangeKind::Devices(_)
-            | ChangeKind::Tier
-            | ChangeKind::TeamSettings(_)
-            | ChangeKind::Alerting
-            | ChangeKind::MigStrategy(_)
-            | ChangeKind::Replicas(_)
-            | ChangeKind::ExceptionReason(_)
-            | ChangeKind::Overrides(_)
-            | ChangeKind::MaxUnavailable(_)
-            | ChangeKind::Policy
-            | ChangeKind::Team(..)
-            | ChangeKind::Namespace(_)
-            | ChangeKind::Quota(..)
-            | ChangeKind::Workload
-            | ChangeKind::Exporter => Effect::none(),
-        }
+        disruption::of(change, old, new)
     }
 }
 
-/// Nodes that leave are drained; nodes that join need a slurmctld that can take them.
-fn nodes(sides: Sides<'_>, pool: &fleetc_schema::name::PoolName) -> Effect {
-    let leaving = sides.leaving(pool);
-    if !leaving.is_empty() {
-        return Effect::on(Disruption::Drain, leaving, "nodes leave Slurm");
-    }
-    if sides.joining(pool).is_empty() {
-        return Effect::none();
-    }
-    match slurm_of(sides.new) {
-        // Adding a node by reconfigure ends slurmctld before 23.11.
-        Some(slurm) if slurm.version < SlurmRelease::V23_11 => {
-            Effect::daemon(Disruption::RestartDaemon, "nodes join: restart slurmctld")
-        }
-        _ => Effect::daemon(Disruption::Reload, "nodes join: scontrol reconfigure"),
-    }
+/// The files of `Key=Value` lines, without what the site adds. Their keys are what its lines must
+/// not say again.
+fn configuration(
+    intent: &Intent,
+    cluster: &Cluster,
+    slurm: &Slurm,
+) -> Vec<(&'static str, KeyValueFile)> {
+    let mut files = vec![
+        ("slurm.conf", slurm_conf::emit(intent, cluster, slurm)),
+        ("gres.conf", gres_conf::emit(intent, cluster, slurm)),
+        ("cgroup.conf", cgroup_conf::emit(intent, cluster)),
+    ];
+    files.extend(topology_conf::emit(intent, cluster).map(|file| ("topology.conf", file)));
+    files
 }
 
-fn driver(scope: Option<&Scope<'_>>, nodes: Hostlist) -> Effect {
-    let owner = slurm_of(scope).map(|slurm| slurm.driver.owner);
-    match owner {
-        Some(DriverOwner::Operator) => {
-            Effect::on(Disruption::Drain, nodes, "the operator loads another driver")
-        }
-        Some(DriverOwner::Os) | None => {
-            Effect::on(Disruption::Reboot, nodes, "the driver of the OS changes")
-        }
-    }
-}
-
-fn slurm_of<'a>(scope: Option<&'a Scope<'a>>) -> Option<&'a Slurm> {
-    match scope {
-        Some(Scope::Slurm(_, _, slurm)) => Some(slurm),
-        _ => None,
-    }
+/// True if nodes of a class come and go.
+fn is_elastic(intent: &Intent, class: &Class) -> bool {
+    intent.pools.get(&class.node.pool).is_some_and(|pool| pool.elastic.is_some())
 }

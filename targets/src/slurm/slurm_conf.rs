@@ -1,123 +1,215 @@
-//! `slurm.conf`: GresTypes, NodeName by class, PartitionName.
+//! `slurm.conf`: the whole file. Source: slurm.conf(5), releases 22.05 to 26.05.
 
-use std::fmt;
-
-use fleetc_schema::intent::{Class, Cluster, Intent, Partition, Slurm};
+use fleetc_schema::intent::{Class, Cluster, Intent, Partition, PreemptBy, PreemptMode, Slurm};
 use fleetc_schema::name::PartitionName;
-use fleetc_schema::units::{Mib, Seconds};
+use fleetc_schema::units::Seconds;
 use fleetc_schema::{Hostlist, ItemPath};
 
-use crate::OutputFile;
-use crate::write::header;
-use crate::write::key_value::Line;
+use super::qos::{self, Qos};
+use super::{is_elastic, node_line, partition_line, topology_conf, tres};
+use crate::write::key_value::{KeyValueFile, Line};
 
-/// Share of the installed memory that `RealMemory` states, in percent. The kernel and firmware keep
-/// a part for themselves, and a node that registers with less than `RealMemory` is set INVAL.
-const REAL_MEMORY_PERCENT: u64 = 95;
+/// The longest `bf_window` that slurmctld takes, and its default. Source: slurm.conf(5),
+/// "SchedulerParameters".
+const BF_WINDOW_MINUTES: std::ops::RangeInclusive<u64> = 1_440..=43_200;
+/// The default of `bf_resolution`.
+const BF_RESOLUTION_SECONDS: u64 = 60;
 
-/// Writes the file.
-pub fn emit(intent: &Intent, cluster: &Cluster, slurm: &Slurm) -> OutputFile {
-    let mut file = OutputFile::default();
+/// How long an elastic node may take to come. Slurm's default of 60 s is less than a GPU machine
+/// takes to boot; this is what AWS ParallelCluster writes.
+const RESUME_TIMEOUT: Seconds = Seconds(1_800);
+
+/// Weights of a job's priority: the order of QOS first, fair share within it, then age. A QOS's part
+/// is its priority in proportion to the highest one, so that two QOS must differ by more than a
+/// hundredth of it to be kept apart.
+const PRIORITY_WEIGHTS: [(&str, u32); 3] =
+    [("Age", 1_000), ("FairShare", 10_000), ("QOS", 1_000_000)];
+
+/// Writes the file, all but the site's own lines.
+pub fn emit(intent: &Intent, cluster: &Cluster, slurm: &Slurm) -> KeyValueFile {
     let item = ItemPath::item("cluster", &cluster.name).child("slurm");
     let head = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
-    let rest = "Include it in the site's slurm.conf: it holds what must agree about GPUs.";
-    file.push([item.clone()], header(&[&head, rest]));
-
-    let classes: Vec<&Class> = intent.classes_of(&cluster.name).collect();
-    let types = gres_types(&classes);
-    if !types.is_empty() {
-        let line = Line::new("GresTypes", types.join(",")).end();
-        file.push([item.child("gres")], format!("\n{line}"));
+    let mut file = KeyValueFile::new([item.clone()], &[&head]);
+    let mut writer = Writer { intent, cluster, slurm, item, file: &mut file };
+    let all_qos = qos::all(intent, cluster, slurm);
+    writer.cluster();
+    writer.resources();
+    writer.scheduling(&all_qos);
+    writer.preemption();
+    writer.accounting();
+    writer.power_saving();
+    for class in intent.classes_of(&cluster.name) {
+        let items = node_line::items(class);
+        writer.file.section(items.clone(), &[&format!("class {}", class.node.name)]);
+        writer.file.line(items, node_line::line(intent, class));
     }
-    for class in classes {
-        let pool = ItemPath::item("pool", &class.node.pool);
-        let items = class.node.paths.exceptions.iter().map(|source| source.path.clone());
-        let text = format!("\n{}{}", header(&[&format!("class {}", class.node.name)]), node(class));
-        file.push(items.chain([pool.child("sharing"), pool.child("nodes"), pool]), text);
+    if !slurm.partitions.is_empty() {
+        writer.file.section([writer.item.clone()], &["Partitions."]);
     }
-    for (index, (name, partition)) in slurm.partitions.iter().enumerate() {
-        let blank = if index == 0 { "\n" } else { "" };
-        let text = format!("{blank}{}", self::partition(intent, cluster, name, partition));
-        file.push([item.keyed("partition", [name])], text);
+    for partition in &slurm.partitions {
+        let item = writer.item.keyed("partition", [partition.0]);
+        let line = partition_line::line(intent, cluster, slurm, partition, &all_qos);
+        writer.file.line([item], line);
     }
     file
 }
 
-/// Without GresTypes slurmctld drops every `Gres=` without a word.
-fn gres_types(classes: &[&Class]) -> Vec<String> {
-    let gres = classes.iter().flat_map(|class| &class.node.advertised.gres);
-    let mut types: Vec<String> = gres.map(|gres| gres.name.clone()).collect();
-    types.sort();
-    types.dedup();
-    types
+/// The partition with the longest time that a job may ask for, if every partition states one.
+pub fn longest_time(slurm: &Slurm) -> Option<(&PartitionName, Seconds)> {
+    let time = |(name, partition): (_, &Partition)| Some((name, partition.max_time?));
+    let times: Option<Vec<(&PartitionName, Seconds)>> = slurm.partitions.iter().map(time).collect();
+    times?.into_iter().max_by_key(|(_, time)| *time)
 }
 
-fn node(class: &Class) -> String {
-    let host = &class.node.host;
-    let mut line = Line::new("NodeName", &class.nodes);
-    if let Some(cpu) = host.cpu {
-        line = line
-            .pair("CPUs", cpu.threads)
-            .pair("Boards", 1)
-            .pair("SocketsPerBoard", cpu.sockets)
-            .pair("CoresPerSocket", cpu.cores / cpu.sockets.max(1))
-            .pair("ThreadsPerCore", cpu.threads / cpu.cores.max(1));
-    }
-    let memory = host.memory.map(|Mib(installed)| installed * REAL_MEMORY_PERCENT / 100);
-    let gres: Vec<String> = class
-        .node
-        .advertised
-        .gres
-        .iter()
-        .map(|gres| format!("{}:{}:{}", gres.name, gres.kind, gres.count))
-        .collect();
-    let gres = (!gres.is_empty()).then(|| gres.join(","));
-    line.maybe("RealMemory", memory).maybe("Gres", gres).end()
+/// The longest window of the backfill scheduler.
+pub const LONGEST_WINDOW: Seconds = Seconds(*BF_WINDOW_MINUTES.end() * 60);
+
+struct Writer<'a> {
+    intent: &'a Intent,
+    cluster: &'a Cluster,
+    slurm: &'a Slurm,
+    item: ItemPath,
+    file: &'a mut KeyValueFile,
 }
 
-fn partition(
-    intent: &Intent,
-    cluster: &Cluster,
-    name: &PartitionName,
-    partition: &Partition,
-) -> String {
-    let parts = partition
-        .pools
-        .iter()
-        .filter_map(|pool| intent.pools.get(pool).and_then(|pool| pool.parts.get(&cluster.name)));
-    let nodes = parts.fold(Hostlist::default(), |all, part| all.union(part));
-    Line::new("PartitionName", name)
-        .pair("Nodes", &nodes)
-        .maybe("Default", partition.default.then_some("YES"))
-        .maybe("MaxTime", partition.max_time.map(SlurmTime))
-        .maybe("DefaultTime", partition.default_time.map(SlurmTime))
-        .end()
-}
-
-/// A time as Slurm writes it: `days-hours:minutes:seconds`.
-struct SlurmTime(Seconds);
-
-impl fmt::Display for SlurmTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Seconds(all)) = *self;
-        let (days, hours) = (all / 86_400, all / 3_600 % 24);
-        let (minutes, seconds) = (all / 60 % 60, all % 60);
-        if days > 0 {
-            write!(f, "{days}-")?;
+impl Writer<'_> {
+    fn cluster(&mut self) {
+        let path = ItemPath::item("cluster", &self.cluster.name);
+        self.file.section([path.clone()], &["The cluster."]);
+        self.file.line([path], Line::new("ClusterName", &self.cluster.name));
+        let controllers = self.item.child("controllers");
+        for host in self.slurm.controllers.names() {
+            self.file.line([controllers.clone()], Line::new("SlurmctldHost", host));
         }
-        write!(f, "{hours:02}:{minutes:02}:{seconds:02}")
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// What a job is given, and that it is kept to it.
+    fn resources(&mut self) {
+        let comment =
+            "Jobs are given cores, memory and GPUs, and are kept to them (see cgroup.conf).";
+        self.setting("", comment, []);
+        self.lines(
+            "",
+            [
+                Line::new("SelectType", "select/cons_tres"),
+                Line::new("SelectTypeParameters", "CR_Core_Memory"),
+                Line::new("ProctrackType", "proctrack/cgroup"),
+                Line::new("TaskPlugin", "task/affinity,task/cgroup"),
+            ],
+        );
+        // Without GresTypes slurmctld drops every `Gres=` without a word.
+        let classes = self.intent.classes_of(&self.cluster.name);
+        let gres = classes.flat_map(|class| &class.node.advertised.gres);
+        let mut types: Vec<&str> = gres.map(|gres| gres.name.as_str()).collect();
+        types.sort_unstable();
+        types.dedup();
+        if !types.is_empty() {
+            self.lines("gres", [Line::new("GresTypes", types.join(","))]);
+        }
+        let tree = topology_conf::tree(self.intent, self.cluster);
+        if !tree.is_empty() {
+            let items = tree.iter().flat_map(|switch| switch.items.iter().cloned());
+            let mut items: Vec<ItemPath> = items.collect();
+            items.sort();
+            items.dedup();
+            self.file.line(items, Line::new("TopologyPlugin", "topology/tree"));
+        }
+    }
 
-    #[test]
-    fn times_are_days_hours_minutes_seconds() {
-        let time = |seconds| SlurmTime(Seconds(seconds)).to_string();
-        assert_eq!(time(172_800), "2-00:00:00");
-        assert_eq!(time(14_400), "04:00:00");
-        assert_eq!(time(90_061), "1-01:01:01");
+    fn scheduling(&mut self, all_qos: &[Qos]) {
+        self.setting("", "Who goes first.", [Line::new("SchedulerType", "sched/backfill")]);
+        if let Some((partition, Seconds(longest))) = longest_time(self.slurm) {
+            let minutes =
+                longest.div_ceil(60).clamp(*BF_WINDOW_MINUTES.start(), *BF_WINDOW_MINUTES.end());
+            if minutes > *BF_WINDOW_MINUTES.start() {
+                // A longer window with the same number of steps costs as much as before.
+                let days = minutes.div_ceil(*BF_WINDOW_MINUTES.start());
+                let resolution = days * BF_RESOLUTION_SECONDS;
+                let value = format!("bf_window={minutes},bf_resolution={resolution}");
+                let item = self.item.keyed("partition", [partition]).child("max-time");
+                self.file.line([item], Line::new("SchedulerParameters", value));
+            }
+        }
+        self.lines("", [Line::new("PriorityType", "priority/multifactor")]);
+        if !all_qos.is_empty() || (self.slurm.database.is_some() && !self.intent.teams.is_empty()) {
+            let weights = PRIORITY_WEIGHTS;
+            let line = |(name, weight)| Line::new(&format!("PriorityWeight{name}"), weight);
+            self.lines("", weights.map(line));
+        }
+    }
+
+    fn preemption(&mut self) {
+        let Some(preempt) = self.slurm.preempt else { return };
+        let by = match preempt.by {
+            PreemptBy::Qos => "preempt/qos",
+            PreemptBy::Partition => "preempt/partition_prio",
+        };
+        let mode = match preempt.mode {
+            PreemptMode::Requeue => "REQUEUE",
+            PreemptMode::Cancel => "CANCEL",
+        };
+        self.setting("preempt", "Who gives way.", [Line::new("PreemptType", by)]);
+        self.lines("preempt", [Line::new("PreemptMode", mode)]);
+        if preempt.mode == PreemptMode::Requeue {
+            self.lines("preempt", [Line::new("JobRequeue", 1)]);
+        }
+    }
+
+    fn accounting(&mut self) {
+        let Some(database) = &self.slurm.database else { return };
+        let line = Line::new("AccountingStorageType", "accounting_storage/slurmdbd");
+        self.setting("database", "Accounts, QOS and limits (see accounting.sh).", [line]);
+        let hosts = ["AccountingStorageHost", "AccountingStorageBackupHost"];
+        for (key, host) in hosts.into_iter().zip(database.names()) {
+            self.lines("database", [Line::new(key, host)]);
+        }
+        let tracked = tres::tracked(self.intent, self.cluster);
+        if !tracked.is_empty() {
+            self.lines("database", [Line::new("AccountingStorageTRES", tracked.join(","))]);
+        }
+        if !self.intent.teams.is_empty() || !self.intent.tiers.is_empty() {
+            // Without it QOS and limits are stored and do nothing.
+            let line = Line::new("AccountingStorageEnforce", "associations,limits,qos");
+            self.lines("database", [line]);
+        }
+    }
+
+    fn power_saving(&mut self) {
+        let Some(power) = &self.slurm.power_saving else { return };
+        let Seconds(idle) = power.idle;
+        let Seconds(resume_timeout) = RESUME_TIMEOUT;
+        let lines = [
+            Line::new("ResumeProgram", &power.resume),
+            Line::new("SuspendProgram", &power.suspend),
+            Line::new("SuspendTime", idle),
+            Line::new("ResumeTimeout", resume_timeout),
+        ];
+        self.setting("power-saving", "Elastic nodes come and go.", lines);
+        // SuspendTime is for every node: those that stay are named.
+        let (intent, name) = (self.intent, &self.cluster.name);
+        let stays = intent.classes_of(name).filter(|class| !is_elastic(intent, class));
+        let all = |all: Hostlist, class: &Class| all.union(&class.nodes);
+        let stays = stays.fold(Hostlist::default(), all);
+        if !stays.is_empty() {
+            self.lines("power-saving", [Line::new("SuspendExcNodes", stays)]);
+        }
+    }
+
+    /// A section with its first lines.
+    fn setting<const N: usize>(&mut self, key: &str, comment: &str, lines: [Line; N]) {
+        let item = self.path(key);
+        self.file.section([item], &[comment]);
+        self.lines(key, lines);
+    }
+
+    fn lines<const N: usize>(&mut self, key: &str, lines: [Line; N]) {
+        for line in lines {
+            let item = self.path(key);
+            self.file.line([item], line);
+        }
+    }
+
+    fn path(&self, key: &str) -> ItemPath {
+        if key.is_empty() { self.item.clone() } else { self.item.child(key) }
     }
 }

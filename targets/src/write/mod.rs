@@ -5,6 +5,7 @@
 
 pub mod json;
 pub mod key_value;
+pub mod shell;
 pub mod yaml;
 
 /// Comment lines that head a file: the fleet, and what the file is. Never a spec file or line.

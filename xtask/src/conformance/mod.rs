@@ -1,6 +1,8 @@
 //! Conformance: the output of the example fleets, held against the tools that read it. A tool that
 //! is missing is a failure.
 
+mod slurm;
+
 use std::process::Command;
 
 use camino::Utf8Path;
@@ -38,6 +40,7 @@ pub fn run() -> Outcome {
             passed += 1;
         }
     }
+    passed += slurm::run(scratch)?;
     println!("conformance: {passed} passed, 0 failed");
     Ok(())
 }

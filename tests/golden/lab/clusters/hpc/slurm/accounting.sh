@@ -1,0 +1,63 @@
+#!/bin/sh
+# fleet lab, cluster hpc
+# Accounts, QOS and their limits. Run it as an administrator of Slurm once slurmctld has
+# registered with slurmdbd, and again after each change; then run `scontrol reconfigure`.
+# It adds what is missing and sets what is stated here. It deletes nothing, and adds no users:
+# `sacctmgr add user NAME account=TEAM` does.
+set -eu
+
+cluster=hpc
+
+# What there is already: adding it again is an error of sacctmgr.
+line='
+'
+all_qos=$line$(sacctmgr -nP show qos format=name)$line
+preempting_qos=$line$(sacctmgr -nP show qos format=name,preempt | sed -n 's/|..*//p')$line
+all_accounts=$line$(sacctmgr -nP show assoc where "cluster=$cluster" format=account)$line
+
+add_qos() {
+    case $all_qos in
+    *"$line$1$line"*) ;;
+    *) sacctmgr -iQ add qos "$1" ;;
+    esac
+}
+
+set_qos() {
+    qos=$1
+    shift
+    sacctmgr -iQ modify qos where "name=$qos" set "$@"
+}
+
+# Emptying a list that is empty makes slurmdbd see a loop in it later.
+preempts_nothing() {
+    case $preempting_qos in
+    *"$line$1$line"*) sacctmgr -iQ modify qos where "name=$1" set Preempt= ;;
+    esac
+}
+
+add_account() {
+    case $all_accounts in
+    *"$line$1$line"*) ;;
+    *) sacctmgr -iQ add account "$1" "cluster=$cluster" "parent=$2" ;;
+    esac
+}
+
+set_account() {
+    account=$1
+    shift
+    sacctmgr -iQ modify account where "cluster=$cluster" "name=$account" set "$@"
+}
+
+# QOS: first all of them, since one names others.
+add_qos research.train
+add_qos research.slices.hpc
+set_qos research.train Priority=1 Flags=DenyOnLimit GrpTRES=gres/gpu=16,gres/gpu:h100=-1,gres/gpu:1g.10gb=-1,gres/gpu:3g.40gb=-1 MaxTRESPerJob=gres/gpu=-1 MaxWall=-1
+preempts_nothing research.train
+set_qos research.slices.hpc Priority=1 Flags=DenyOnLimit GrpTRES=gres/gpu=42,gres/gpu:h100=-1,gres/gpu:1g.10gb=42,gres/gpu:3g.40gb=0 MaxTRESPerJob=gres/gpu=-1 MaxWall=-1
+preempts_nothing research.slices.hpc
+
+# Accounts: a parent before its children.
+add_account research root
+set_account research Fairshare=1 QOS=research.train,research.slices.hpc,normal DefaultQOS=research.train
+add_account product root
+set_account product Fairshare=1 QOS=normal DefaultQOS=normal
