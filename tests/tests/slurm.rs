@@ -315,7 +315,10 @@ fn switches_are_read_anew_if_those_of_the_cluster_change() {
         effect(&(cluster(release, NVML) + old), &(cluster(release, NVML) + new))
     };
     let reload = vec![(Disruption::Reload, "topology.conf: scontrol reconfigure".to_owned())];
-    assert_eq!(after("23.02", &fabric("gpu[01-02]", "gpu[03-04]"), &fabric("gpu01", "gpu[02-04]")), reload);
+    assert_eq!(
+        after("23.02", &fabric("gpu[01-02]", "gpu[03-04]"), &fabric("gpu01", "gpu[02-04]")),
+        reload
+    );
     let plugin = |worst| vec![(worst, "TopologyPlugin changes".to_owned())];
     let (none, some) = ("", fabric("gpu[01-02]", "gpu[03-04]"));
     assert_eq!(after("23.02", none, &some), plugin(Disruption::RestartDaemon));

@@ -51,9 +51,6 @@ pub fn files_and_features(fleet: Fleet<'_>, found: &mut Vec<Diagnostic>) {
             found.push(illegal(feature, place, "a feature", help));
         }
     }
-    if fleet.slurm.database.is_none() {
-        return;
-    }
 }
 
 fn is_word(text: &str) -> bool {
