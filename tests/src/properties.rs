@@ -55,6 +55,8 @@ pub const ALL: &[Property] = &[
     ("format_yaml", |bytes| on_text(bytes, |text| formats(Form::Yaml, text))),
     ("convert_kdl", |bytes| on_text(bytes, |text| converts(Form::Kdl, text))),
     ("convert_yaml", |bytes| on_text(bytes, |text| converts(Form::Yaml, text))),
+    ("inventory_csv", |bytes| on_text(bytes, |text| inventory("nodes.csv", text))),
+    ("inventory_jsonl", |bytes| on_text(bytes, |text| inventory("nodes.jsonl", text))),
     ("hostlist", |bytes| on_text(bytes, hostlist)),
     ("words", |bytes| on_text(bytes, words)),
     ("item_path", |bytes| on_text(bytes, item_path)),
@@ -141,6 +143,24 @@ pub fn several_files(text: &str) {
     let files = [("top.kdl", overlay), ("base.kdl", part()), ("part.yaml", part())];
     let files = files.into_iter().map(|(path, text)| (Utf8PathBuf::from(path), text));
     checked(&Memory(files.collect()), "top.kdl");
+}
+
+/// The fleet around the texts of [`inventory`]: pools, racks and switches that rows may name.
+const AROUND_INVENTORY: &str = "fleet \"f\" { inventory \"@\" }
+cluster \"c\" { slurm \"24.11\" { controllers \"ctl\"; gres autodetect=\"nvml\"; driver \"580.1\" owner=\"os\" } }
+fabric \"ib\" kind=\"infiniband\" { switch \"leaf[1-2]\" }
+fabric \"eth\" kind=\"ethernet\" { switch \"tor1\" }
+rack \"r1\"
+pool \"p\" { cluster \"c\"; system \"dgx-h100\" }
+pool \"q\" { cluster \"c\"; system \"dgx-h100\"; nodes \"q[1-4]\" }
+";
+
+/// Checks a fleet whose nodes stand in a text.
+pub fn inventory(name: &str, text: &str) {
+    let spec = AROUND_INVENTORY.replace('@', name);
+    let files = [("fleet.kdl", spec), (name, text.to_owned())];
+    let files = files.into_iter().map(|(path, text)| (Utf8PathBuf::from(path), text));
+    checked(&Memory(files.collect()), "fleet.kdl");
 }
 
 /// Checks a spec, renders what is found, and compiles it if it holds.

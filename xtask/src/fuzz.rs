@@ -93,10 +93,19 @@ fn write_seeds(corpus: &Utf8Path) -> Outcome {
     }
     let pages = ["tests/diagnostics", "schema/src/diag/rules"];
     let mut files = BTreeSet::new();
+    let mut rows = [BTreeSet::new(), BTreeSet::new()];
     for page in pages.iter().map(|path| folder(&repository().join(path))) {
         for (words, _, text) in page?.values().flat_map(|page| fenced_blocks(page)) {
             let (form, all) = match words.as_str() {
-                "yaml" => (Form::Yaml, &mut *yaml),
+                words if words.starts_with("csv") => {
+                    rows[0].insert(text);
+                    continue;
+                }
+                words if words.starts_with("jsonl") => {
+                    rows[1].insert(text);
+                    continue;
+                }
+                words if words.starts_with("yaml") => (Form::Yaml, &mut *yaml),
                 words if words.starts_with("kdl") => (Form::Kdl, &mut *kdl),
                 _ => continue,
             };
@@ -131,6 +140,8 @@ fn write_seeds(corpus: &Utf8Path) -> Outcome {
         ("format_yaml", &yaml),
         ("convert_yaml", &yaml),
         ("spec_files", &files),
+        ("inventory_csv", &rows[0]),
+        ("inventory_jsonl", &rows[1]),
         ("hostlist", &words),
         ("words", &words),
         ("item_path", &paths),
