@@ -261,3 +261,31 @@ fn q23_what_does_a_served_model_need_of_its_slice() {
     assert!(stated.contains("61.5 % of the 9.75 GiB of 1g.10gb of h100-sxm5-80gb\n"), "{stated}");
     assert!(!explain("workload/ablation/gpus").contains("GiB"));
 }
+
+#[test]
+fn q24_which_devices_can_a_claim_name_on_a_cut_node() {
+    let spec = fleetc_tests::with_prelude(
+        fleetc_tests::Form::Kdl,
+        "pool \"cut\" {
+    cluster \"serve\"; system \"dgx-h100\"; nodes \"cut1\"; devices \"dra\"
+    sharing \"mig\" strategy=\"mixed\" {
+        gpus \"0\" { slice \"3g.40gb\" count=1; slice \"1g.10gb\" count=4 }
+        gpus \"1-7\" { slice \"7g.80gb\" count=1 }
+    }
+}
+",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fleet.kdl");
+    std::fs::write(&file, spec).unwrap();
+    let (_, out, err) = run(&["explain", "node", file.to_str().unwrap(), "cut1"]);
+    // Profile ids of an H100 are 19, 9 and 0; 3g starts at 4 beside four 1g.
+    for device in [
+        "gpu-0-mig-1g10gb-19-3 type=mig productName=NVIDIA H100 80GB HBM3 profile=1g.10gb memory=",
+        "gpu-0-mig-3g40gb-9-4 type=mig",
+        "gpu-7-mig-7g80gb-0-0 type=mig",
+    ] {
+        assert!(out.contains(&format!("    {device}")), "{device}\n{out}{err}");
+    }
+    assert!(!out.contains("nvidia.com/mig-"), "the device plugin hands out none of them\n{out}");
+}

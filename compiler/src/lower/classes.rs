@@ -4,9 +4,9 @@ use fleetc_schema::Hostlist;
 use fleetc_schema::catalog::{Architecture, Gpu};
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{
-    Advertised, Class, ClassPaths, Cluster, Devices, Driver, ExceptionSource, Fleet, GpuIndexes,
-    GpuModel, GpuSlot, Gres, Host, HostCpu, MemoryRange, NodeClass, NodePolicy, Resource,
-    Scheduler, Sharing,
+    Advertised, Class, ClassPaths, Cluster, Devices, DraDevice, Driver, ExceptionSource, Fleet,
+    GpuIndexes, GpuModel, GpuSlot, Gres, Host, HostCpu, MemoryRange, NodeClass, NodePolicy,
+    Resource, Scheduler, Sharing,
 };
 use fleetc_schema::name::{ClassName, ClusterName, PolicyName, PoolName};
 use fleetc_schema::units::Mib;
@@ -204,9 +204,50 @@ impl Maker<'_> {
                     advertised.resources = self.resources(&advertised.units);
                 }
                 advertised.labels = self.labels(class);
+                if self.pool.pool.devices == Devices::Dra {
+                    advertised.devices = self.devices(gpus);
+                }
             }
         }
         advertised
+    }
+
+    /// The devices of the DRA driver: whole GPUs, or the GPU instances of those that are cut.
+    fn devices(&self, gpus: &[GpuSlot]) -> Vec<DraDevice> {
+        let model = self.pool.system.gpu.as_ref().map(|gpu| model(gpu, None));
+        let product = model.as_ref().and_then(|model| match model.nvml_names.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        });
+        let memory = model.as_ref().and_then(|model| model.memory).map(|range| range.nominal);
+        let mut devices = Vec::new();
+        for slot in gpus {
+            let whole = DraDevice {
+                name: format!("gpu-{}", slot.index),
+                kind: "gpu".to_owned(),
+                product: product.clone(),
+                profile: None,
+                memory,
+            };
+            let Some(instances) = &slot.mig else {
+                devices.push(whole);
+                continue;
+            };
+            devices.extend(instances.iter().map(|instance| DraDevice {
+                name: format!(
+                    "{}-mig-{}-{}-{}",
+                    whole.name,
+                    instance.profile.to_string().replace('.', ""),
+                    instance.profile_id,
+                    instance.placement.start
+                ),
+                kind: "mig".to_owned(),
+                profile: Some(instance.profile.clone()),
+                memory: instance.memory,
+                product: product.clone(),
+            }));
+        }
+        devices
     }
 
     /// The device plugin's extended resources. Several profiles may come under one name.

@@ -203,6 +203,16 @@ fn published(intent: &Intent, node: &NodeClass) -> String {
             out.push_str(&format!("    label {label}={value}\n"));
         }
     }
+    if !node.advertised.devices.is_empty() {
+        out.push_str("  DRA, driver gpu.nvidia.com\n");
+        for device in &node.advertised.devices {
+            let product = device.product.as_ref().map(|name| format!(" productName={name}"));
+            let profile = device.profile.as_ref().map(|profile| format!(" profile={profile}"));
+            let memory = device.memory.map(|memory| format!(" memory={}Mi", memory.0));
+            let told = [product, profile, memory].into_iter().flatten().collect::<String>();
+            out.push_str(&format!("    {} type={}{told}\n", device.name, device.kind));
+        }
+    }
     out
 }
 

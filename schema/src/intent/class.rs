@@ -158,6 +158,29 @@ pub struct Advertised {
     pub resources: IndexMap<String, u64>,
     /// Labels of the Kubernetes node.
     pub labels: IndexMap<String, String>,
+    /// Devices of Dynamic Resource Allocation.
+    pub devices: Vec<DraDevice>,
+}
+
+/// A device in the ResourceSlice of a node, with what a claim can select on. Source: the driver
+/// gpu.nvidia.com of kubernetes-sigs/dra-driver-nvidia-gpu, releases 0.4 and 0.5, read 2026-11-30: no
+/// index, no memory attribute and no NVLink domain are published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DraDevice {
+    /// Its name: `gpu-<minor>`, or that with profile, profile id and placement. The minor number is the
+    /// index on a node where no GPU was taken from the driver.
+    pub name: String,
+    /// Attribute `type`: `gpu` or `mig`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Attribute `productName`; none if drivers differ in it.
+    pub product: Option<String>,
+    /// Attribute `profile`.
+    pub profile: Option<MigProfile>,
+    /// Capacity `memory`; none if nobody has read it.
+    pub memory: Option<Mib>,
 }
 
 /// One generic resource: `gpu:h100:8`.

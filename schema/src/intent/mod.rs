@@ -15,8 +15,8 @@ mod tier;
 mod topology;
 
 pub use class::{
-    Advertised, Class, ClassPaths, ExceptionSource, GpuInstance, GpuModel, GpuSlot, Gres, Host,
-    HostCpu, MemoryRange, NodeClass,
+    Advertised, Class, ClassPaths, DraDevice, ExceptionSource, GpuInstance, GpuModel, GpuSlot,
+    Gres, Host, HostCpu, MemoryRange, NodeClass,
 };
 pub use cluster::{
     AutoDetect, Cluster, Distribution, Driver, DriverOwner, GitOps, GpuOperator, Kubernetes,
