@@ -180,7 +180,11 @@ fn words_of_the_language() -> String {
         ["/-", "#true", "#null", "\"\"\"", "#\"", "is", "replace", "remove", "----"]
             .map(str::to_owned),
     );
-    let quoted =
-        |word: String| format!("\"{}\"\n", word.replace('\\', "\\\\").replace('"', "\\\""));
+    let escaped = |byte: u8| match byte {
+        b'\\' | b'"' => format!("\\{}", char::from(byte)),
+        b' '..=b'~' => char::from(byte).to_string(),
+        _ => format!("\\x{byte:02X}"),
+    };
+    let quoted = |word: String| format!("\"{}\"\n", word.bytes().map(escaped).collect::<String>());
     words.into_iter().map(quoted).collect()
 }
