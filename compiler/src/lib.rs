@@ -240,7 +240,7 @@ fn most_of(found: &[(Option<Span>, Diagnostic)]) -> Vec<Diagnostic> {
     kept
 }
 
-/// Writes every target's files for every scope. Bytes are a function of the Intent alone.
+/// Writes every target's files for every scope, and what applies them. Bytes are a function of the Intent alone.
 pub fn emit(intent: &Intent) -> OutputTree {
     let mut tree = OutputTree::default();
     for target in TARGETS {
@@ -248,6 +248,8 @@ pub fn emit(intent: &Intent) -> OutputTree {
             tree.extend(target.emit(&scope));
         }
     }
+    let bundles = fleetc_targets::bundles(intent, &tree);
+    tree.extend(bundles);
     tree
 }
 

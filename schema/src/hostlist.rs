@@ -276,6 +276,14 @@ impl Hostlist {
         self.0.iter().flat_map(|range| (range.lo..=range.hi).map(|number| range.name(number)))
     }
 
+    /// Its ranges, in natural order: of each shape, from a number to a number.
+    pub fn ranges(&self) -> impl Iterator<Item = (Shape<'_>, u64, u64)> {
+        self.0.iter().map(|range| {
+            let HostRange { prefix, suffix, digits, lo, hi } = range;
+            (Shape { prefix, suffix, digits: *digits }, *lo, *hi)
+        })
+    }
+
     /// The names of ranges that come in any order: of each shape, from a number to a number.
     pub fn of_ranges<'a>(ranges: impl IntoIterator<Item = (Shape<'a>, u64, u64)>) -> Self {
         let mut all: Vec<(Shape<'a>, u64, u64)> =

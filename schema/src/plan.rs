@@ -147,6 +147,8 @@ pub enum ChangeKind {
     SharingName(PoolName),
     /// Who advertises the GPUs.
     Devices(PoolName),
+    /// Taints of the Kubernetes nodes of a pool.
+    Taints(PoolName),
     /// The driver of a pool that has one of its own.
     PoolDriver(PoolName),
     /// Payment, placement, features, weight or the one team of a pool.

@@ -226,6 +226,16 @@ releases! {
     V1_37 = ("1.37", 1, 37),
 }
 
+releases! {
+    /// A Kueue minor release, from the first that stores `kueue.x-k8s.io/v1beta2`. Source:
+    /// kubernetes-sigs/kueue, tags v0.16.0 to v0.19.2.
+    KueueRelease,
+    V0_16 = ("0.16", 0, 16),
+    V0_17 = ("0.17", 0, 17),
+    V0_18 = ("0.18", 0, 18),
+    V0_19 = ("0.19", 0, 19),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,6 +39,11 @@ impl<'a> Sides<'a> {
         all(self.new, pool).difference(&all(self.old, pool))
     }
 
+    /// Nodes of a pool that are here on both sides.
+    pub fn staying(&self, pool: &PoolName) -> Hostlist {
+        all(self.old, pool).intersection(&all(self.new, pool))
+    }
+
     /// Every node that is here before.
     pub fn every_old_node(&self) -> Hostlist {
         let Some(scope) = self.old else { return Hostlist::default() };

@@ -9,14 +9,22 @@ pub mod write;
 
 mod changed;
 mod device_plugin;
+mod dra;
+mod gitops;
+mod gpu_operator;
 mod intent;
 mod kubernetes;
+mod kueue;
+mod manifest;
 mod mig;
+mod pods;
 mod prometheus;
 mod slurm;
 mod tree;
 mod unwritten;
+mod workloads;
 
+pub use gitops::{BUNDLES, bundles};
 pub use tree::{Block, OutputFile, OutputTree};
 pub use unwritten::unwritten;
 
@@ -97,8 +105,12 @@ impl<'a> Scope<'a> {
 pub static TARGETS: &[&dyn Target] = &[
     &intent::IntentFiles,
     &slurm::SlurmConf,
-    &kubernetes::Quotas,
+    &kubernetes::Objects,
+    &gpu_operator::GpuOperatorValues,
     &device_plugin::DevicePlugin,
+    &dra::Dra,
+    &kueue::Kueue,
+    &workloads::Workloads,
     &mig::MigParted,
     &prometheus::Alerts,
 ];

@@ -1,8 +1,8 @@
 //! What a spec may say and no target writes yet, so that nobody takes it for done.
 
 use fleetc_schema::intent::{
-    Cluster, Devices, Fabric, Intent, Kubernetes, QueueKind, Scheduler, Slurm, SlurmTopology,
-    TopologyPlugin,
+    Cluster, Distribution, DriverOwner, Fabric, Intent, Kubernetes, Pool, QueueKind, Scheduler,
+    Slurm, SlurmTopology, TopologyPlugin,
 };
 use fleetc_schema::name::ClusterName;
 use fleetc_schema::{Hostlist, ItemPath};
@@ -29,22 +29,26 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
     for (name, pool) in &intent.pools {
         let in_slurm = !pool.nodes.intersection(&slurm_nodes).is_empty();
         let words = [
-            ("devices dra", pool.devices == Devices::Dra),
+            ("driver", pool.driver.is_some() && operator_installs(intent, pool)),
             ("placement", pool.placement.is_some()),
             ("features", !pool.features.is_empty() && !in_slurm),
             ("weight", pool.weight.is_some() && !in_slurm),
+            ("taint", !pool.taints.is_empty() && !owners(intent, pool).any(is_kubernetes)),
         ];
         found.push((ItemPath::item("pool", name), said(&words)));
     }
-    // Tiers, quotas and weights are QOS and accounts in Slurm, where it has a database.
+    // Tiers, quotas and weights are QOS and accounts in Slurm, where it has a database. In Kubernetes
+    // tiers are PriorityClasses, and weights are Kueue's.
     let keeps_accounts = intent.clusters.values().any(has_accounts);
-    let kubernetes = intent.clusters.values().any(|cluster| !is_slurm(cluster));
+    let queues_fairly = intent.clusters.values().any(has_kueue);
     for name in intent.tiers.keys() {
-        let words = [
-            ("priority under Kubernetes", kubernetes && keeps_accounts),
-            ("priority", !keeps_accounts),
-        ];
-        found.push((ItemPath::item("tier", name), said(&words)));
+        let mut kubernetes = intent.clusters.values().filter(|cluster| is_kubernetes(cluster));
+        let is_class = |cluster: &Cluster| {
+            let mut tiers = intent.tiers_of(&cluster.name);
+            tiers.any(|(other, _)| other == name)
+        };
+        let written = keeps_accounts || kubernetes.any(is_class);
+        found.push((ItemPath::item("tier", name), said(&[("priority", !written)])));
     }
     let is_lost = |cluster: &ClusterName| {
         let cluster = intent.clusters.get(cluster);
@@ -53,7 +57,7 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
     for (name, team) in &intent.teams {
         let words = [
             ("quota under Slurm", team.quotas.iter().any(|quota| is_lost(&quota.cluster))),
-            ("weight", team.weight.is_some() && !keeps_accounts),
+            ("weight", team.weight.is_some() && !keeps_accounts && !queues_fairly),
             ("contact", team.contact.is_some()),
         ];
         found.push((ItemPath::item("team", name), said(&words)));
@@ -78,11 +82,39 @@ fn of_slurm(slurm: &Slurm) -> Vec<&'static str> {
 
 fn of_kubernetes(kubernetes: &Kubernetes) -> Vec<&'static str> {
     said(&[
-        ("dra-driver", kubernetes.dra_driver.is_some()),
-        ("queue", kubernetes.queue.kind != QueueKind::None),
+        // OpenShift installs it through OLM.
+        (
+            "gpu-operator",
+            kubernetes.gpu_operator.is_some() && kubernetes.distribution == Distribution::Openshift,
+        ),
+        ("queue", matches!(kubernetes.queue.kind, QueueKind::Kai | QueueKind::Volcano)),
         ("level", !kubernetes.queue.levels.is_empty()),
-        ("gitops", kubernetes.gitops.is_some()),
+        ("gitops", kubernetes.gitops.as_ref().is_some_and(|gitops| gitops.source.is_none())),
     ])
+}
+
+/// True if the GPU Operator would have to install the driver of a pool that has one of its own.
+fn operator_installs(intent: &Intent, pool: &Pool) -> bool {
+    owners(intent, pool).any(|cluster| match &cluster.scheduler {
+        Scheduler::Slurm(_) => false,
+        Scheduler::Kubernetes(kubernetes) => kubernetes.driver.owner == DriverOwner::Operator,
+    })
+}
+
+/// The clusters that have nodes of a pool.
+fn owners<'a>(intent: &'a Intent, pool: &'a Pool) -> impl Iterator<Item = &'a Cluster> {
+    pool.parts.keys().filter_map(|cluster| intent.clusters.get(cluster))
+}
+
+fn is_kubernetes(cluster: &Cluster) -> bool {
+    !is_slurm(cluster)
+}
+
+fn has_kueue(cluster: &Cluster) -> bool {
+    match &cluster.scheduler {
+        Scheduler::Slurm(_) => false,
+        Scheduler::Kubernetes(kubernetes) => kubernetes.queue.kind == QueueKind::Kueue,
+    }
 }
 
 fn is_slurm(cluster: &Cluster) -> bool {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
 
 use fleetc::plan;
+use fleetc_schema::plan::Disruption;
 use fleetc_tests::{Form, check_text, with_prelude};
 
 /// Names of the rules that a change from one fragment to another draws.
@@ -18,8 +19,8 @@ const SLURM: &str = "cluster \"serve\" { slurm \"24.11\" { controllers \"ctl2\";
 
 #[test]
 fn a_priority_that_kubernetes_keeps_is_told_once_for_each_tier() {
-    let old = "tier \"a\" priority=1\ntier \"b\" priority=2\ntier \"c\" priority=3\n";
-    let new = "tier \"a\" priority=10\ntier \"b\" priority=20\ntier \"c\" priority=3\n";
+    let old = "tier \"a\" priority=1\ntier \"b\" priority=2\ntier \"c\" priority=30\n";
+    let new = "tier \"a\" priority=10\ntier \"b\" priority=20\ntier \"c\" priority=30\n";
     assert_eq!(drawn(old, new), ["quota/priority-changed"; 2]);
 }
 
@@ -35,4 +36,52 @@ fn a_priority_may_change_where_no_priority_class_stays() {
     assert_eq!(drawn(old, "tier \"b\" priority=10\n"), [""; 0]);
     // What is no part of the value may change.
     assert_eq!(drawn(old, "tier \"a\" priority=1 { max-time \"8h\" }\n"), [""; 0]);
+}
+
+#[test]
+fn a_priority_is_told_only_where_a_cluster_offers_the_tier() {
+    // `train` is of Slurm: the tier of all its jobs has no PriorityClass.
+    let job = "workload \"w\" { team \"research\"; tier \"a\"; pool \"train\"; kind \"finetune\"; memory \"60GiB\" }\n";
+    let (old, new) = ("tier \"a\" priority=1\n", "tier \"a\" priority=10\n");
+    assert_eq!(drawn(&format!("{old}{job}"), &format!("{new}{job}")), [""; 0]);
+    let service = job.replace("train", "slices").replace("memory", "slice \"3g.40gb\"; memory");
+    let service = service.replace("60GiB", "30GiB").replace("finetune", "inference");
+    let both = [format!("{old}{service}"), format!("{new}{service}")];
+    assert_eq!(drawn(&both[0], &both[1]), ["quota/priority-changed"]);
+}
+
+#[test]
+fn a_policy_that_kubernetes_keeps_is_told_for_each_tier_that_changes_it() {
+    let stays = "tier \"b\" priority=20\ntier \"c\" priority=30\n";
+    let gives = |way: &str| format!("tier \"a\" priority=1 preemptible={way}\n{stays}");
+    // `b` stopped `a` and may no longer. `c` is above `b`, which never gave way: it never stopped any.
+    assert_eq!(drawn(&gives("#true"), &gives("#false")), ["kubernetes/immutable-change"]);
+    assert_eq!(drawn(&gives("#false"), &gives("#true")), ["kubernetes/immutable-change"]);
+    // A new priority says it already.
+    let risen = gives("#false").replace("priority=20", "priority=21");
+    assert_eq!(drawn(&gives("#true"), &risen), ["quota/priority-changed"]);
+    let slurm = |text: String| format!("{SLURM}{text}");
+    assert_eq!(drawn(&slurm(gives("#true")), &slurm(gives("#false"))), [""; 0]);
+}
+
+#[test]
+fn a_taint_that_evicts_drains_and_one_that_does_not_is_for_new_pods() {
+    let pool = |taint: &str| {
+        let text = format!(
+            "pool \"slices\" {{ cluster \"serve\"; system \"dgx-h100\"; nodes \"mig[01-02]\"; sharing \"whole\"; {taint} }}\n"
+        );
+        check_text(Form::Kdl, &with_prelude(Form::Kdl, &text)).unwrap()
+    };
+    let effect = |old: &str, new: &str| {
+        let (old, new) = (pool(old), pool(new));
+        let plan = plan::plan(old.intent().unwrap(), new.intent().unwrap());
+        (plan.disruption(), plan.disturbed_nodes().to_string())
+    };
+    let no_execute = "taint \"example.com/a\" effect=\"NoExecute\"";
+    let no_schedule = "taint \"example.com/a\" effect=\"NoSchedule\"";
+    assert_eq!(effect("", no_execute), (Disruption::Drain, "mig[01-02]".to_owned()));
+    assert_eq!(effect(no_schedule, no_execute), (Disruption::Drain, "mig[01-02]".to_owned()));
+    // Agents learn what they tolerate; no job notices.
+    assert_eq!(effect("", no_schedule), (Disruption::RestartDaemon, String::new()));
+    assert_eq!(effect(no_execute, ""), (Disruption::RestartDaemon, String::new()));
 }

@@ -266,7 +266,8 @@ fn q23_what_does_a_served_model_need_of_its_slice() {
 fn q24_which_devices_can_a_claim_name_on_a_cut_node() {
     let spec = fleetc_tests::with_prelude(
         fleetc_tests::Form::Kdl,
-        "pool \"cut\" {
+        "cluster \"serve\" { kubernetes \"1.36\" { distribution \"upstream\"; dra-driver \"0.5\"; driver \"580.105.08\" owner=\"os\"; queue \"none\" } }
+pool \"cut\" {
     cluster \"serve\"; system \"dgx-h100\"; nodes \"cut1\"; devices \"dra\"
     sharing \"mig\" strategy=\"mixed\" {
         gpus \"0\" { slice \"3g.40gb\" count=1; slice \"1g.10gb\" count=4 }

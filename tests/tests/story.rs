@@ -130,7 +130,7 @@ fn the_numbers_change_in_every_file_that_has_them() {
         "GrpTRES=gres/gpu=74,gres/gpu:h100=-1,gres/gpu:1g.10gb=74,gres/gpu:3g.40gb=0 ",
     );
     story.line_changes(
-        "clusters/serve/kubernetes/quota/product.yaml",
+        "clusters/serve/kubernetes/70-quotas/resourcequota-product.yaml",
         "requests.nvidia.com/mig-1g.10gb: \"42\"\n    requests.nvidia.com/mig-3g.40gb: \"8\"\n",
         "requests.nvidia.com/mig-1g.10gb: \"74\"\n    requests.nvidia.com/mig-3g.40gb: \"4\"\n",
     );
@@ -155,7 +155,8 @@ fn files_that_do_not_count_slices_stay_as_they_are() {
             "clusters/hpc/slurm/accounting.sh",
             "clusters/hpc/slurm/slurm.conf",
             "clusters/serve/intent/classes/slices.serve.json",
-            "clusters/serve/kubernetes/quota/product.yaml",
+            "clusters/serve/kubernetes/30-nodes/configmap-fleetc-mig-parted.yaml",
+            "clusters/serve/kubernetes/70-quotas/resourcequota-product.yaml",
             "clusters/serve/mig/mig-parted.yaml",
             "clusters/serve/monitoring/rules.test.yaml",
             "clusters/serve/monitoring/rules.yaml",
@@ -167,9 +168,10 @@ fn files_that_do_not_count_slices_stay_as_they_are() {
         ]
     );
     // slurmd finds the instances through NVML, and so does the device plugin.
-    for file in
-        ["clusters/hpc/slurm/gres.conf", "clusters/serve/kubernetes/device-plugin/config.yaml"]
-    {
+    for file in [
+        "clusters/hpc/slurm/gres.conf",
+        "clusters/serve/kubernetes/30-nodes/configmap-fleetc-device-plugin.yaml",
+    ] {
         assert_eq!(story.before[file], story.after[file], "{file}");
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! A rule takes the lowered fleet and reports every finding; it is silent about poisoned items.
 
+mod dra;
 mod inventory;
+mod kubernetes;
 mod mig;
 mod names;
 mod node_policy;
@@ -85,6 +87,9 @@ const CHECKS: &[Check] = &[
     topology::placement_unknown,
     topology::level_without_label,
     topology::rack_power,
+    dra::no_driver,
+    kubernetes::too_many_nodes,
+    kubernetes::untainted_gpu_nodes,
 ];
 
 /// Asks every fleet rule.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use fleetc_targets::{OutputTree, TARGETS};
+use fleetc_targets::{BUNDLES, OutputTree, TARGETS};
 
 use super::args::CompileArgs;
 use super::{FAILED, OK, Outcome, Stream, locate};
@@ -66,8 +66,9 @@ fn counts(folder: &Utf8Path, tree: &OutputTree, written: &Written) -> String {
         written.unchanged,
         written.removed.len(),
     );
-    for target in TARGETS {
-        text.push_str(&format!("  {:14} {}\n", target.id(), target.summary()));
+    let targets = TARGETS.iter().map(|target| (target.id(), target.summary()));
+    for (id, summary) in targets.chain([BUNDLES]) {
+        text.push_str(&format!("  {id:14} {summary}\n"));
     }
     text
 }

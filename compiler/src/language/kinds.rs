@@ -4,8 +4,8 @@
 use fleetc_schema::diag::Span;
 use fleetc_schema::intent::{
     AlertClass, AutoDetect, CapacityModel, Devices, Distribution, DriverOwner, Dtype,
-    ElasticPlacement, ExporterKind, FabricKind, GitOps, GpuIndexes, Isolation, MigStrategy,
-    PreemptBy, PreemptMode, QueueKind, TopologyLevel, TopologyPlugin, WorkloadKind,
+    ElasticPlacement, ExporterKind, FabricKind, GitOpsTool, GpuIndexes, Isolation, MigStrategy,
+    PreemptBy, PreemptMode, QueueKind, TaintEffect, TopologyLevel, TopologyPlugin, WorkloadKind,
 };
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
@@ -280,7 +280,16 @@ kind! {
         driver = "driver" kind Driver, Required, "The NVIDIA driver of the nodes.";
         dra_driver = "dra-driver" child Version, Optional, "The NVIDIA driver of Dynamic Resource Allocation.";
         queue = "queue" kind Queue, Required, "What queues jobs.";
-        gitops = "gitops" child GitOps, Optional, "What applies the output: `argocd` or `flux`.";
+        gitops = "gitops" kind GitOps, Optional, "What applies the output: `argocd` or `flux`.";
+    }
+}
+
+kind! {
+    /// What applies the output: `argocd` or `flux`, and where it finds it.
+    GitOps = "gitops" value(GitOpsTool) {
+        repo = "repo" property String, Optional, "URL of the Git repository that the output stands in.";
+        branch = "branch" property String, Optional, "The branch that is applied; needed with `repo`.";
+        folder = "path" property String, Optional, "The folder of the output in the repository; its root unless said.";
     }
 }
 
@@ -395,6 +404,7 @@ kind! {
         placement = "placement" child ElasticPlacement, Optional, "With `count`: how close the nodes are asked for.";
         features = "features" list String, Optional, "`Features` of its Slurm nodes.";
         weight = "weight" child Positive, Optional, "`Weight` of its Slurm nodes: the lowest goes first.";
+        taints = "taint" kind Taint, Named, "Taints of its Kubernetes nodes: what keeps pods away that do not tolerate them.";
         driver = "driver" child Version, Optional, "The NVIDIA driver, if it is another than the cluster's.";
         gpu_reset = "gpu-reset" child bool, Optional, "False where a GPU cannot be reset, as in a VM with passthrough.";
         allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
@@ -402,6 +412,14 @@ kind! {
         sharing = "sharing" kind Sharing, Optional, "How its GPUs are shared; `whole` unless said.";
         exceptions = "exception" kind Exception, Listed, "Nodes that differ.";
         max_unavailable = "max-unavailable" child Positive, Optional, "How many nodes may be out of service at once.";
+    }
+}
+
+kind! {
+    /// A taint of the Kubernetes nodes of a pool; the name is its key.
+    Taint = "taint" name(String) {
+        value = "value" property String, Optional, "Its value.";
+        effect = "effect" property TaintEffect, Required, "What it does to pods that do not tolerate it.";
     }
 }
 

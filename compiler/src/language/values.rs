@@ -446,10 +446,11 @@ closed_sets! {
     fleetc_schema::intent::DriverOwner, "an owner of the driver", "\"os\"";
     fleetc_schema::intent::Distribution, "a distribution of Kubernetes", "\"upstream\"";
     fleetc_schema::intent::QueueKind, "a queue", "\"none\"";
-    fleetc_schema::intent::GitOps, "what applies the output", "\"argocd\"";
+    fleetc_schema::intent::GitOpsTool, "what applies the output", "\"argocd\"";
     fleetc_schema::intent::PreemptBy, "what decides on preemption", "\"qos\"";
     fleetc_schema::intent::PreemptMode, "a mode of preemption", "\"requeue\"";
     fleetc_schema::intent::FabricKind, "a kind of fabric", "\"infiniband\"";
+    fleetc_schema::intent::TaintEffect, "an effect of a taint", "\"NoSchedule\"";
     fleetc_schema::intent::Devices, "who advertises GPUs", "\"device-plugin\"";
     fleetc_schema::intent::CapacityModel, "a purchase model", "\"owned\"";
     fleetc_schema::intent::ElasticPlacement, "a placement of elastic nodes", "\"cluster\"";

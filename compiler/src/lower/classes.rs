@@ -289,8 +289,16 @@ impl Maker<'_> {
         if let Some(product) = &gpu.gfd_product {
             labels.insert("nvidia.com/gpu.product".to_owned(), product.clone());
         }
-        if self.pool.pool.devices == Devices::DevicePlugin {
-            labels.insert("nvidia.com/device-plugin.config".to_owned(), self.name.to_string());
+        match self.pool.pool.devices {
+            Devices::DevicePlugin => {
+                labels.insert("nvidia.com/device-plugin.config".to_owned(), self.name.to_string());
+            }
+            // The GPU Operator keeps a value that is there. Source: NVIDIA/gpu-operator v26.7.0
+            // `controllers/nodelabeling_controller.go`.
+            Devices::Dra => {
+                let deploy = "nvidia.com/gpu.deploy.device-plugin".to_owned();
+                labels.insert(deploy, "false".to_owned());
+            }
         }
         if gpu.has_mig() {
             labels.insert("nvidia.com/mig.config".to_owned(), class.to_string());

@@ -3,11 +3,12 @@
 use fleetc_schema::Hostlist;
 use fleetc_schema::diag::{Diagnostic, Severity, Span, rules};
 use fleetc_schema::intent::{
-    Cluster, Driver, GpuOperator, Kubernetes, LevelLabel, Partition, PowerSaving, Preempt, Queue,
-    QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
+    Cluster, Driver, GitOps, GitSource, GpuOperator, Kubernetes, LevelLabel, Partition,
+    PowerSaving, Preempt, Queue, QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel,
+    TopologyPlugin,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName};
-use fleetc_schema::version::{Known, KubernetesRelease, SlurmRelease, Version};
+use fleetc_schema::version::{Known, KubernetesRelease, KueueRelease, SlurmRelease, Version};
 use indexmap::IndexMap;
 
 use super::names::Names;
@@ -273,8 +274,63 @@ fn queue(item: &kinds::Queue, cx: &mut Cx) -> Option<Queue> {
             }
             None
         }
+        (QueueKind::Kueue, Some(stated)) => {
+            let known = KueueRelease::of(&stated.value);
+            release(stated, "Kueue", known, KueueRelease::ALL, cx)?;
+            Some(Queue { kind: QueueKind::Kueue, version, levels })
+        }
         (kind, _) => Some(Queue { kind, version, levels }),
     }
+}
+
+/// What applies the output. Where it stands may be left out, but not half of it.
+fn lower_gitops(item: &kinds::GitOps, cx: &mut Cx) -> Option<GitOps> {
+    let tool = item.arg.as_ref()?.value;
+    let missing = |word: &str, why: Span, cx: &mut Cx| {
+        if !cx.poisoned.contains(&item.path.child(word)) {
+            let title = format!("`{tool}` is not told its `{word}`");
+            let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+                .at(item.span, format!("`{word}` is missing in here"))
+                .at(why, "of what?");
+            let example = match word {
+                "branch" => "branch=\"main\"",
+                _ => "repo=\"https://git.example.com/fleet.git\"",
+            };
+            cx.report(finding.help(format!("add `{example}`")));
+        }
+        None
+    };
+    let source = match (&item.repo, &item.branch) {
+        (Some(repo), Some(branch)) => Some(GitSource {
+            repo: repo.value.clone(),
+            branch: branch.value.clone(),
+            path: match &item.folder {
+                Some(folder) => Some(repository_folder(folder, cx)?),
+                None => None,
+            },
+        }),
+        (Some(repo), None) => return missing("branch", repo.span, cx),
+        (None, branch) => match branch.as_ref().or(item.folder.as_ref()) {
+            Some(at) => return missing("repo", at.span, cx),
+            None => None,
+        },
+    };
+    Some(GitOps { tool, source })
+}
+
+/// A folder within a repository, as Argo CD and Flux take it.
+fn repository_folder(folder: &At<String>, cx: &mut Cx) -> Option<String> {
+    let text = folder.value.trim_start_matches("./").trim_end_matches('/');
+    let problem = match text {
+        "" => "names no folder",
+        _ if text.starts_with('/') => "is no folder of a repository: it starts with `/`",
+        _ if text.split('/').any(|part| part == "..") => "leads out of the repository",
+        _ => return Some(text.to_owned()),
+    };
+    let title = format!("`{}` {problem}", folder.value);
+    let finding = Diagnostic::new(&rules::NAME_ILLEGAL, title).at(folder.span, "not a folder");
+    cx.report(finding.help("write it from the root of the repository: `path=\"out\"`"));
+    None
 }
 
 /// Levels of the topology; the node is the last of them. Source: the CRDs of Kueue and KAI, which
@@ -331,6 +387,9 @@ fn lower_kubernetes(item: &kinds::Kubernetes, cx: &mut Cx) -> Option<Kubernetes>
         driver: lower_driver(item.driver.as_ref()?)?,
         dra_driver: item.dra_driver.as_ref().map(|version| version.value.clone()),
         queue: queue(item.queue.as_ref()?, cx)?,
-        gitops: item.gitops.as_ref().map(|gitops| gitops.value),
+        gitops: match &item.gitops {
+            Some(gitops) => Some(lower_gitops(gitops, cx)?),
+            None => None,
+        },
     })
 }

@@ -3,7 +3,7 @@
 use fleetc_schema::catalog::Catalog;
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{
-    Capacity, Devices, Exception, GpuIndexes, MigStrategy, Pool, Shared, Sharing,
+    Capacity, Devices, Exception, GpuIndexes, MigStrategy, Pool, Shared, Sharing, Taint,
 };
 use fleetc_schema::name::{ClusterName, PoolName, TeamName};
 use fleetc_schema::{Hostlist, ItemPath};
@@ -117,11 +117,59 @@ fn lower_pool(
         placement: item.placement.as_ref().map(|placement| placement.value),
         features: item.features.iter().flatten().map(|feature| feature.value.clone()).collect(),
         weight: item.weight.as_ref().map(|weight| weight.value.0),
+        taints: item.taints.iter().filter_map(|taint| lower_taint(taint, cx)).collect(),
         driver: item.driver.as_ref().map(|driver| driver.value.clone()),
         gpu_reset: item.gpu_reset.as_ref().is_none_or(|reset| reset.value),
     };
     let name = item.arg.as_ref()?.value.clone();
     Some((name, LoweredPool { pool, system, layouts, path: item.path.clone() }))
+}
+
+/// A taint that Kubernetes takes, and node-feature-discovery sets: its key has a prefix, and none of
+/// Kubernetes itself. Source: node-feature-discovery v0.19.0, "NodeFeatureRule", taints.
+fn lower_taint(item: &kinds::Taint, cx: &mut Cx) -> Option<Taint> {
+    let key = item.arg.as_ref()?;
+    let part = |text: &str, limit: usize| {
+        let ends = |c: char| c.is_ascii_alphanumeric();
+        text.len() <= limit
+            && text.starts_with(ends)
+            && text.ends_with(ends)
+            && text.chars().all(|c| ends(c) || matches!(c, '-' | '_' | '.'))
+    };
+    let mut illegal = |at: &At<String>, problem: &str, help: &str| {
+        let title = format!("`{}` {problem}", at.value);
+        let finding = Diagnostic::new(&rules::NAME_ILLEGAL, title).at(at.span, "not of a taint");
+        cx.report(finding.help(help));
+    };
+    let kept = |prefix: &str| {
+        ["kubernetes.io", "k8s.io"].iter().any(|domain| {
+            let rest = prefix.strip_suffix(domain);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+    };
+    match key.value.split_once('/') {
+        Some((prefix, name)) if part(prefix, 253) && part(name, 63) && !kept(prefix) => {}
+        Some((prefix, _)) if kept(prefix) => {
+            let help = "write a domain of your own, or `nvidia.com/gpu`";
+            illegal(key, "is a key of Kubernetes itself", help);
+            return None;
+        }
+        Some(_) | None => {
+            let help = "write a domain, `/` and a name: `nvidia.com/gpu`";
+            illegal(key, "is no key of a taint with a prefix", help);
+            return None;
+        }
+    }
+    if let Some(value) = item.value.as_ref().filter(|value| !part(&value.value, 63)) {
+        let help = "use at most 63 letters, digits, `-`, `_` and `.`, or leave it out";
+        illegal(value, "is no value of a taint", help);
+        return None;
+    }
+    Some(Taint {
+        key: key.value.clone(),
+        value: item.value.as_ref().map(|value| value.value.clone()),
+        effect: item.effect.as_ref()?.value,
+    })
 }
 
 /// A pool has nodes by name, or a number of nodes that come and go.

@@ -2,7 +2,7 @@
 
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{Class, Intent, Scheduler};
-use fleetc_schema::name::ClusterName;
+use fleetc_schema::name::{ClusterName, TierName};
 use fleetc_schema::{Hostlist, ItemPath};
 
 /// Findings of a change. Places are items of the new fleet.
@@ -10,6 +10,7 @@ pub fn findings(old: &Intent, new: &Intent) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     mode_needs_reset(old, new, &mut found);
     priority_changed(old, new, &mut found);
+    immutable_change(old, new, &mut found);
     found
 }
 
@@ -49,13 +50,8 @@ fn modes(class: &Class) -> Vec<(u8, bool)> {
 /// `quota/priority-changed`: a PriorityClass keeps the value that it was made with. Source:
 /// Kubernetes `pkg/apis/scheduling/validation/validation.go`, ValidatePriorityClassUpdate.
 fn priority_changed(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
-    let kubernetes = |intent: &Intent, name: &ClusterName| {
-        let scheduler = intent.clusters.get(name).map(|cluster| &cluster.scheduler);
-        matches!(scheduler, Some(Scheduler::Kubernetes(_)))
-    };
-    let both = |name: &&ClusterName| kubernetes(old, name) && kubernetes(new, name);
-    let Some(cluster) = new.clusters.keys().find(both) else { return };
     for (name, tier) in &new.tiers {
+        let Some(cluster) = priority_class_stays(old, new, name) else { continue };
         let Some(was) = old.tiers.get(name).filter(|was| was.priority != tier.priority) else {
             continue;
         };
@@ -71,6 +67,58 @@ fn priority_changed(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
                 .help(format!(
                     "give the tier a new name, or first `kubectl delete priorityclass {name}`: pods \
                      that run keep the old value"
+                )),
+        );
+    }
+}
+
+/// A Kubernetes cluster that has a PriorityClass of this tier before and after.
+fn priority_class_stays<'a>(
+    old: &Intent,
+    new: &'a Intent,
+    tier: &TierName,
+) -> Option<&'a ClusterName> {
+    let has = |intent: &Intent, name: &ClusterName| {
+        let scheduler = intent.clusters.get(name).map(|cluster| &cluster.scheduler);
+        matches!(scheduler, Some(Scheduler::Kubernetes(_)))
+            && intent.tiers_of(name).any(|(offered, _)| offered == tier)
+    };
+    new.clusters.keys().find(|name| has(old, name) && has(new, name))
+}
+
+/// `kubernetes/immutable-change`: a PriorityClass keeps its preemption policy too. Source: as above.
+fn immutable_change(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
+    for (name, tier) in &new.tiers {
+        let Some(was) = old.tiers.get(name) else { continue };
+        let Some(cluster) = priority_class_stays(old, new, name) else { continue };
+        let (before, after) = (old.protected_below(was), new.protected_below(tier));
+        let (title, item, label) = match (before, after) {
+            (None, Some(below)) => (
+                format!(
+                    "tier `{name}` may no longer stop others, and a PriorityClass keeps its policy"
+                ),
+                below,
+                format!("is below `{name}` and does not give way"),
+            ),
+            (Some(_), None) => (
+                format!("tier `{name}` may stop others now, and a PriorityClass keeps its policy"),
+                name,
+                "every tier below it gives way now".to_owned(),
+            ),
+            (None, None) | (Some(_), Some(_)) => continue,
+        };
+        // A new priority has been told already, and the class is made anew for it.
+        if was.priority != tier.priority {
+            continue;
+        }
+        found.push(
+            Diagnostic::new(&rules::KUBERNETES_IMMUTABLE_CHANGE, title)
+                .at(ItemPath::item("tier", item), label)
+                .at(ItemPath::item("cluster", cluster), "a Kubernetes cluster")
+                .note("kube-apiserver refuses the update, and what is applied after it waits")
+                .help(format!(
+                    "first `kubectl delete priorityclass {name}`: pods that run keep the old policy, \
+                     and new ones are refused until it is there again"
                 )),
         );
     }

@@ -8,8 +8,8 @@ use std::hash::Hash;
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{
-    Cluster, Exception, Exporter, Fleet, Intent, Kubernetes, MigLayout, Monitoring, Override,
-    Partition, Pool, Quota, Scheduler, Shared, Sharing, Slurm, Team,
+    Cluster, Exception, Exporter, Fleet, GitOps, GitSource, Intent, Kubernetes, MigLayout,
+    Monitoring, Override, Partition, Pool, Quota, Scheduler, Shared, Sharing, Slurm, Taint, Team,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName, TeamName};
 use fleetc_schema::plan::{Change, ChangeKind, Presence};
@@ -351,6 +351,15 @@ impl Found {
             let fleetc_schema::intent::GpuOperator { version, namespace } = operator;
             format!("{version} in {namespace}")
         };
+        let git = |gitops: &GitOps| {
+            let GitOps { tool, source } = gitops;
+            let from = |source: &GitSource| {
+                let GitSource { repo, branch, path } = source;
+                let path = path.as_deref().unwrap_or(".");
+                format!("{tool} from {repo}, branch {branch}, folder {path}")
+            };
+            source.as_ref().map_or_else(|| tool.to_string(), from)
+        };
         self.value(
             || ChangeKind::SchedulerVersion(c()),
             || path.clone(),
@@ -385,8 +394,8 @@ impl Found {
             || ChangeKind::GitOps(c()),
             at("gitops"),
             "what applies the output",
-            words(old.gitops.as_ref()),
-            words(gitops.as_ref()),
+            old.gitops.as_ref().map(git),
+            gitops.as_ref().map(git),
         );
     }
 
@@ -420,6 +429,7 @@ impl Found {
             placement,
             features,
             weight,
+            taints,
             driver,
             gpu_reset,
         } = new;
@@ -469,6 +479,14 @@ impl Found {
             "NVIDIA driver",
             words(old.driver.as_ref()),
             words(driver.as_ref()),
+        );
+        let listed = |taints: &[Taint]| (!taints.is_empty()).then(|| joined(taints));
+        self.value(
+            || ChangeKind::Taints(p()),
+            || path.child("taint"),
+            "taints",
+            listed(&old.taints),
+            listed(taints),
         );
         let before = (&old.capacity, &old.placement, &old.features, &old.weight, &old.gpu_reset);
         let after = (capacity, placement, features, weight, gpu_reset);

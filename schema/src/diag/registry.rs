@@ -188,6 +188,15 @@ rules! {
     WORKLOAD_FRACTIONAL_GPU = "workload/fractional-gpu", Error, Read, "a number of GPUs that is not whole";
     WORKLOAD_DATA_RATE = "workload/data-rate", Warning, Check, "a workload reads more than the storage network of a node carries";
     NODE_POLICY_IMPOSSIBLE = "node-policy/impossible", Error, Check, "a policy asks for what the hardware cannot do";
+    KUBERNETES_TOO_MANY_NODES = "kubernetes/too-many-nodes", Warning, Check, "a cluster larger than its Kubernetes is tested with";
+    KUBERNETES_UNTAINTED_GPU_NODES = "kubernetes/untainted-gpu-nodes", Warning, Check, "GPU nodes that pods without a GPU may fill";
+    KUBERNETES_IMMUTABLE_CHANGE = "kubernetes/immutable-change", Warning, Plan, "a change to a field that an object keeps for life";
+    KUEUE_DRA_UNSUPPORTED = "kueue/dra-unsupported", Error, Check, "a Kueue that does not count devices of DRA";
+    KUEUE_TOO_MANY_FLAVORS = "kueue/too-many-flavors", Error, Check, "more pools or resources than queues of Kueue hold";
+    KUEUE_PREEMPTS_BY_PRIORITY = "kueue/preempts-by-priority", Warning, Check, "a tier that does not give way and is stopped all the same";
+    DRA_NO_DRIVER = "dra/no-driver", Error, Check, "devices of DRA in a cluster without its driver";
+    DRA_SHARED_GPUS = "dra/shared-gpus", Error, Check, "replicas of GPUs that DRA hands out";
+    DRA_TWO_DOMAINS_IN_CLIQUE = "dra/two-domains-in-clique", Warning, Check, "two workloads make NVLink domains on the same nodes";
     SLURM_SHARED_GPUS = "slurm/shared-gpus", Error, Check, "a pool of shared GPUs under Slurm";
     SLURM_VERSION_FEATURE = "slurm/version-feature", Error, Check, "something that the release of Slurm does not have";
     SLURM_GRES_TYPE_NOT_SUBSTRING = "slurm/gres-type-not-substring", Error, Check, "a GRES type that slurmd does not find in the GPU's name";

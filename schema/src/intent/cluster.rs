@@ -270,9 +270,33 @@ words! {
     }
 }
 
+/// What applies the output to a cluster, and where it finds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GitOps {
+    /// Which program.
+    pub tool: GitOpsTool,
+    /// Where it finds the output; none if nobody said.
+    pub source: Option<GitSource>,
+}
+
+/// Where the output stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GitSource {
+    /// URL of the repository.
+    pub repo: String,
+    /// The branch.
+    pub branch: String,
+    /// The folder in it; none: its root.
+    pub path: Option<String>,
+}
+
 words! {
-    /// What applies the output to a cluster.
-    GitOps {
+    /// A program that applies what stands in a repository.
+    GitOpsTool {
         /// Argo CD.
         ArgoCd = "argocd",
         /// Flux.

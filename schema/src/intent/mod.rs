@@ -19,9 +19,9 @@ pub use class::{
     Gres, Host, HostCpu, MemoryRange, NodeClass,
 };
 pub use cluster::{
-    AutoDetect, Cluster, Distribution, Driver, DriverOwner, GitOps, GpuOperator, Kubernetes,
-    LevelLabel, Partition, PowerSaving, Preempt, PreemptBy, PreemptMode, Queue, QueueKind,
-    Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
+    AutoDetect, Cluster, Distribution, Driver, DriverOwner, GitOps, GitOpsTool, GitSource,
+    GpuOperator, Kubernetes, LevelLabel, Partition, PowerSaving, Preempt, PreemptBy, PreemptMode,
+    Queue, QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
 };
 pub use documents::{
     CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, IntentDocument, SourceLine,
@@ -33,7 +33,7 @@ pub use monitoring::{
 pub use policy::NodePolicy;
 pub use pool::{
     Capacity, CapacityModel, Devices, ElasticPlacement, Exception, GpuIndexes, MigLayout,
-    MigStrategy, Override, Pool, Shared, Sharing, Slice,
+    MigStrategy, Override, Pool, Shared, Sharing, Slice, Taint, TaintEffect,
 };
 pub use team::{
     Checkpoint, Contact, Dtype, Gang, HostDemand, Isolation, Model, Parallel, Quota, Replicas,
@@ -150,6 +150,29 @@ impl Intent {
             }
         }
         capacity
+    }
+
+    /// The tiers that a Kubernetes cluster offers: those whose workloads are not all elsewhere.
+    pub fn tiers_of<'a>(
+        &'a self,
+        cluster: &'a ClusterName,
+    ) -> impl Iterator<Item = (&'a TierName, &'a Tier)> {
+        self.tiers.iter().filter(move |(name, _)| {
+            let mut named =
+                self.workloads.values().filter(|workload| workload.tier.as_ref() == Some(name));
+            let first = named.next();
+            first.is_none_or(|first| {
+                first.cluster == *cluster || named.any(|workload| workload.cluster == *cluster)
+            })
+        })
+    }
+
+    /// The lowest tier below this one that does not give way: then nothing of this tier may stop
+    /// what is below it, since Kubernetes would stop that tier too.
+    pub fn protected_below(&self, tier: &Tier) -> Option<&TierName> {
+        let below = |other: &&Tier| other.priority < tier.priority && !other.preemptible;
+        let protected = self.tiers.iter().filter(|(_, other)| below(other));
+        protected.min_by_key(|(_, other)| other.priority).map(|(name, _)| name)
     }
 
     /// True if any team has a quota on this pool: then teams without one may not use it.

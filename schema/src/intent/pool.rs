@@ -46,10 +46,47 @@ pub struct Pool {
     pub features: Vec<String>,
     /// `Weight` of its Slurm nodes: the lowest goes first.
     pub weight: Option<u32>,
+    /// Taints of its Kubernetes nodes.
+    pub taints: Vec<Taint>,
     /// The NVIDIA driver, if it is another than the cluster's.
     pub driver: Option<Version>,
     /// False where a GPU cannot be reset, as in a virtual machine with passthrough.
     pub gpu_reset: bool,
+}
+
+/// A taint of Kubernetes nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Taint {
+    /// Its key, with a prefix: `nvidia.com/gpu`.
+    pub key: String,
+    /// Its value, if it has one.
+    pub value: Option<String>,
+    /// What it does to pods that do not tolerate it.
+    pub effect: TaintEffect,
+}
+
+impl fmt::Display for Taint {
+    /// As `kubectl taint` writes it: `nvidia.com/gpu=present:NoSchedule`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{}={value}:{}", self.key, self.effect),
+            None => write!(f, "{}:{}", self.key, self.effect),
+        }
+    }
+}
+
+words! {
+    /// What a taint does to pods that do not tolerate it.
+    TaintEffect {
+        /// They do not come.
+        NoSchedule = "NoSchedule",
+        /// They come if nothing else is free.
+        PreferNoSchedule = "PreferNoSchedule",
+        /// They do not come, and those that run are evicted.
+        NoExecute = "NoExecute",
+    }
 }
 
 words! {

@@ -11,28 +11,20 @@ use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect};
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::manifest::{self, DEVICE_PLUGIN_CONFIG, Metadata, Stage};
 use crate::write::{header, yaml};
 use crate::{OutputFile, OutputTree, Scope, Target, kubernetes_clusters};
 
 /// Configuration of the device plugin.
 pub struct DevicePlugin;
 
-/// Name of the ConfigMap; the GPU Operator refers to it in `devicePlugin.config.name`.
-const CONFIG_MAP: &str = "fleetc-device-plugin";
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ConfigMap<'a> {
     api_version: &'a str,
     kind: &'a str,
-    metadata: Metadata<'a>,
+    metadata: Metadata,
     data: IndexMap<&'a str, String>,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    name: &'a str,
-    namespace: &'a str,
 }
 
 #[derive(Serialize)]
@@ -106,7 +98,7 @@ impl Target for DevicePlugin {
         let document = ConfigMap {
             api_version: "v1",
             kind: "ConfigMap",
-            metadata: Metadata { name: CONFIG_MAP, namespace: namespace.unwrap_or("kube-system") },
+            metadata: Metadata::within(namespace.unwrap_or("kube-system"), DEVICE_PLUGIN_CONFIG),
             data: pools
                 .iter()
                 .map(|(name, pool)| (name.as_str(), yaml::document(&config(pool))))
@@ -116,10 +108,14 @@ impl Target for DevicePlugin {
             "fleet {}, cluster {}: one key a pool, chosen by the node label",
             intent.fleet.name, cluster.name
         );
-        let text =
-            header(&[&fleet, "nvidia.com/device-plugin.config."]) + &yaml::document(&document);
+        let lines = [
+            &fleet,
+            "nvidia.com/device-plugin.config. A plugin reads its key when it starts: after a change,",
+            "kubectl rollout restart its DaemonSet.",
+        ];
+        let text = header(&lines) + &yaml::document(&document);
         let items = pools.iter().map(|(name, _)| ItemPath::item("pool", name).child("sharing"));
-        let path = format!("clusters/{}/kubernetes/device-plugin/config.yaml", cluster.name);
+        let path = manifest::object(&cluster.name, Stage::Nodes, "ConfigMap", DEVICE_PLUGIN_CONFIG);
         tree.add(path, OutputFile::one(items, text));
         tree
     }
@@ -177,6 +173,7 @@ fn other(change: &Change) -> Effect {
         | ChangeKind::SlurmSettings(_)
         | ChangeKind::DraDriver(_)
         | ChangeKind::GitOps(_)
+        | ChangeKind::Taints(_)
         | ChangeKind::PoolDriver(_)
         | ChangeKind::PoolSettings(_)
         | ChangeKind::Tier

@@ -1,29 +1,30 @@
-//! Kubernetes: one ResourceQuota a team.
-//!
-//! Source: Kubernetes documentation, "Resource Quotas": a quota on an extended resource has the
-//! prefix `requests.`; without it nothing is counted.
+//! Kubernetes itself: namespaces and quotas of teams, priorities of tiers, labels of nodes.
 
+mod namespace;
+mod node_labels;
+mod priority_class;
 mod resource_quota;
 
 use fleetc_schema::Hostlist;
 use fleetc_schema::diag::Diagnostic;
-use fleetc_schema::intent::{DriverOwner, Intent};
+use fleetc_schema::intent::{DriverOwner, Intent, Taint, TaintEffect};
+use fleetc_schema::name::PoolName;
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect, Presence};
 use fleetc_schema::version::KubernetesRelease;
 
 use crate::changed::Sides;
 use crate::{OutputTree, Scope, Target, kubernetes_clusters};
 
-/// Kubernetes quotas.
-pub struct Quotas;
+/// Objects of Kubernetes itself.
+pub struct Objects;
 
-impl Target for Quotas {
+impl Target for Objects {
     fn id(&self) -> &'static str {
         "kubernetes"
     }
 
     fn summary(&self) -> &'static str {
-        "one ResourceQuota a team"
+        "Namespace and ResourceQuota a team, PriorityClass a tier, NodeFeatureRule a class"
     }
 
     fn versions(&self) -> String {
@@ -41,10 +42,13 @@ impl Target for Quotas {
     fn check(&self, _: &Scope<'_>, _: &mut Vec<Diagnostic>) {}
 
     fn emit(&self, scope: &Scope<'_>) -> OutputTree {
-        match scope {
-            Scope::Kubernetes(intent, cluster, _) => resource_quota::emit(intent, cluster),
-            Scope::Fleet(_) | Scope::Cluster(..) | Scope::Slurm(..) => OutputTree::default(),
-        }
+        let mut tree = OutputTree::default();
+        let Scope::Kubernetes(intent, cluster, kubernetes) = scope else { return tree };
+        tree.extend(namespace::emit(intent, cluster, kubernetes));
+        tree.extend(priority_class::emit(intent, cluster));
+        tree.extend(node_labels::emit(intent, cluster, kubernetes));
+        tree.extend(resource_quota::emit(intent, cluster, kubernetes));
+        tree
     }
 
     fn disruption(
@@ -74,11 +78,30 @@ impl Target for Quotas {
                 "the hardware is replaced",
             ),
             ChangeKind::Quota(_, _, cluster) if here(cluster.as_str()) => {
-                Effect::daemon(Disruption::Reload, "the ResourceQuota holds for new pods at once")
+                match quotas(old) == quotas(new) {
+                    true => Effect::none(),
+                    false => Effect::daemon(
+                        Disruption::Reload,
+                        "the ResourceQuota holds for new pods at once",
+                    ),
+                }
+            }
+            ChangeKind::Queue(cluster) if here(cluster.as_str()) => {
+                match quotas(old) == quotas(new) {
+                    true => Effect::none(),
+                    false => Effect::daemon(
+                        Disruption::Reload,
+                        "ResourceQuotas come or go with what the queue counts",
+                    ),
+                }
             }
             ChangeKind::Team(..) | ChangeKind::Namespace(_) => {
-                Effect::daemon(Disruption::Reload, "ResourceQuotas come or go")
+                Effect::daemon(Disruption::Reload, "namespaces and ResourceQuotas come or go")
             }
+            ChangeKind::Tier => {
+                Effect::daemon(Disruption::Reload, "PriorityClasses hold for new pods")
+            }
+            ChangeKind::Taints(pool) => taints(sides, pool),
             ChangeKind::LabelPrefix => Effect::daemon(Disruption::Reload, "nodes get other labels"),
             // Nothing of these stands in the files of this target, or they are about another cluster.
             ChangeKind::Cluster(..)
@@ -103,7 +126,6 @@ impl Target for Quotas {
             | ChangeKind::SharingName(_)
             | ChangeKind::Devices(_)
             | ChangeKind::PoolSettings(_)
-            | ChangeKind::Tier
             | ChangeKind::TeamSettings(_)
             | ChangeKind::Alerting
             | ChangeKind::SharingMode(_)
@@ -118,6 +140,31 @@ impl Target for Quotas {
             | ChangeKind::Workload
             | ChangeKind::Exporter => Effect::none(),
         }
+    }
+}
+
+/// The texts of the ResourceQuotas of a scope.
+fn quotas(scope: Option<&Scope<'_>>) -> Vec<String> {
+    let Some(Scope::Kubernetes(intent, cluster, kubernetes)) = scope else { return Vec::new() };
+    let tree = resource_quota::emit(intent, cluster, kubernetes);
+    tree.files().iter().map(|(_, file)| file.text().to_string()).collect()
+}
+
+/// A taint `NoExecute` that comes evicts what does not tolerate it; others hold for new pods.
+fn taints(sides: Sides<'_>, pool: &PoolName) -> Effect {
+    let evicts = |scope: Option<&Scope<'_>>| -> Vec<Taint> {
+        let pool = scope.and_then(|scope| scope.intent().pools.get(pool));
+        let taints = pool.map(|pool| pool.taints.clone()).unwrap_or_default();
+        taints.into_iter().filter(|taint| taint.effect == TaintEffect::NoExecute).collect()
+    };
+    let before = evicts(sides.old);
+    match evicts(sides.new).iter().any(|taint| !before.contains(taint)) {
+        true => Effect::on(
+            Disruption::Drain,
+            sides.staying(pool),
+            "pods that do not tolerate the taint are evicted",
+        ),
+        false => Effect::daemon(Disruption::Reload, "taints hold for new pods"),
     }
 }
 

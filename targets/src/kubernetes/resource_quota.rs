@@ -1,16 +1,24 @@
-//! ResourceQuota: one a team.
+//! ResourceQuota: one a team, on what no queue counts.
+//!
+//! Source: Kubernetes documentation, "Resource Quotas": a quota on an extended resource has the
+//! prefix `requests.`; without it nothing is counted.
 //!
 //! A ResourceQuota is a cap and nothing else. Without a queue nothing takes back what was borrowed,
 //! so a guarantee is kept only if every team is capped at its own: the cap is the stated limit, else
 //! the guarantee. A team without a quota on a governed resource is capped at 0. A resource that an
 //! open pool of the cluster hands out too is not capped, since a cap knows no pools.
+//!
+//! With Kueue it is the queue of a team that guarantees, lends and takes back. A cap beside it would
+//! forbid what the queue lends, so what the queue covers is not capped.
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::intent::{Cluster, Devices, Intent, Quota, Team};
+use fleetc_schema::intent::{Cluster, Devices, Intent, Kubernetes, Quota, Team};
 use fleetc_schema::name::TeamName;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::kueue;
+use crate::manifest::{self, Metadata, Stage};
 use crate::write::{header, yaml};
 use crate::{OutputFile, OutputTree};
 
@@ -19,14 +27,8 @@ use crate::{OutputFile, OutputTree};
 struct ResourceQuota<'a> {
     api_version: &'a str,
     kind: &'a str,
-    metadata: Metadata<'a>,
+    metadata: Metadata,
     spec: Spec,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    name: &'a str,
-    namespace: &'a str,
 }
 
 #[derive(Serialize)]
@@ -38,29 +40,35 @@ struct Spec {
 const NAME: &str = "fleetc-gpus";
 
 /// Writes the quotas of a cluster.
-pub fn emit(intent: &Intent, cluster: &Cluster) -> OutputTree {
+pub fn emit(intent: &Intent, cluster: &Cluster, kubernetes: &Kubernetes) -> OutputTree {
     let mut tree = OutputTree::default();
     let governed = governed(intent, cluster);
     if governed.is_empty() {
         return tree;
     }
+    let queued = kueue::covered(intent, cluster, kubernetes);
     for (name, team) in &intent.teams {
+        let queued = queued.get(name).map_or(&[][..], Vec::as_slice);
         let hard: IndexMap<String, String> = governed
             .iter()
+            .filter(|resource| !queued.contains(resource))
             .map(|resource| {
                 let cap = cap(intent, team, cluster, resource);
                 (format!("requests.{resource}"), cap.to_string())
             })
             .collect();
+        if hard.is_empty() {
+            continue;
+        }
         let document = ResourceQuota {
             api_version: "v1",
             kind: "ResourceQuota",
-            metadata: Metadata { name: NAME, namespace: team.namespace.as_str() },
+            metadata: Metadata::within(team.namespace.as_str(), NAME),
             spec: Spec { hard },
         };
         let head = format!("fleet {}, cluster {}, team {name}", intent.fleet.name, cluster.name);
         let text = header(&[&head]) + &yaml::document(&document);
-        let path = format!("clusters/{}/kubernetes/quota/{name}.yaml", cluster.name);
+        let path = manifest::object(&cluster.name, Stage::Quotas, "ResourceQuota", name.as_str());
         tree.add(path, OutputFile::one(items(name, team, cluster), text));
     }
     tree

@@ -4,35 +4,16 @@
 //! refused. mig-parted has no field for placements and leaves a GPU alone that no entry names, so
 //! every GPU of a class is named; placements are in the Intent, where the validator reads them.
 
-use fleetc_schema::ItemPath;
 use fleetc_schema::diag::Diagnostic;
-use fleetc_schema::intent::{Class, Cluster, GpuSlot, Intent};
+use fleetc_schema::intent::{Class, Cluster, Intent};
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect};
-use indexmap::IndexMap;
-use serde::Serialize;
 
 use crate::changed::Sides;
-use crate::write::{header, yaml};
+use crate::write::{header, mig_parted};
 use crate::{OutputFile, OutputTree, Scope, Target, clusters};
 
 /// mig-parted.
 pub struct MigParted;
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Config<'a> {
-    version: &'a str,
-    mig_configs: IndexMap<&'a str, Vec<Entry>>,
-}
-
-#[derive(Serialize, PartialEq)]
-#[serde(rename_all = "kebab-case")]
-struct Entry {
-    devices: Vec<u8>,
-    mig_enabled: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mig_devices: Option<IndexMap<String, u32>>,
-}
 
 impl Target for MigParted {
     fn id(&self) -> &'static str {
@@ -57,8 +38,7 @@ impl Target for MigParted {
         let mut tree = OutputTree::default();
         let Some(cluster) = scope.cluster() else { return tree };
         let intent = scope.intent();
-        let capable = |class: &&Class| class.node.gpu.as_ref().is_some_and(|gpu| gpu.mig_capable);
-        let classes: Vec<&Class> = intent.classes_of(&cluster.name).filter(capable).collect();
+        let classes = mig_parted::classes(intent, cluster);
         if !classes.is_empty() {
             let file = file(intent, cluster, &classes);
             tree.add(format!("clusters/{}/mig/mig-parted.yaml", cluster.name), file);
@@ -121,6 +101,7 @@ impl Target for MigParted {
             | ChangeKind::GitOps(_)
             | ChangeKind::SharingName(_)
             | ChangeKind::Devices(_)
+            | ChangeKind::Taints(_)
             | ChangeKind::PoolDriver(_)
             | ChangeKind::PoolSettings(_)
             | ChangeKind::Tier
@@ -145,42 +126,7 @@ impl Target for MigParted {
 }
 
 fn file(intent: &Intent, cluster: &Cluster, classes: &[&Class]) -> OutputFile {
-    let configs = classes.iter().map(|class| (class.node.name.as_str(), entries(&class.node.gpus)));
-    let config = Config { version: "v1", mig_configs: configs.collect() };
     let head = format!("fleet {}, cluster {}: one entry a class.", intent.fleet.name, cluster.name);
-    let text = header(&[&head]) + &yaml::document(&config);
-    let items = classes.iter().flat_map(|class| {
-        let layouts = class.node.gpus.iter().map(|gpu| gpu.path.clone());
-        layouts.chain([ItemPath::item("pool", &class.node.pool)])
-    });
-    let mut unique: Vec<ItemPath> = Vec::new();
-    for item in items {
-        if !unique.contains(&item) {
-            unique.push(item);
-        }
-    }
-    OutputFile::one(unique, text)
-}
-
-/// GPUs with equal layouts share an entry.
-fn entries(gpus: &[GpuSlot]) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
-    for gpu in gpus {
-        let mig_devices = gpu.mig.as_ref().map(|instances| {
-            let mut counts = IndexMap::new();
-            for instance in instances {
-                *counts.entry(instance.profile.to_string()).or_insert(0) += 1;
-            }
-            counts
-        });
-        let mig_enabled = mig_devices.is_some();
-        match entries
-            .iter_mut()
-            .find(|e| e.mig_enabled == mig_enabled && e.mig_devices == mig_devices)
-        {
-            Some(entry) => entry.devices.push(gpu.index),
-            None => entries.push(Entry { devices: vec![gpu.index], mig_enabled, mig_devices }),
-        }
-    }
-    entries
+    let text = header(&[&head]) + &mig_parted::config(classes);
+    OutputFile::one(mig_parted::items(classes), text)
 }

@@ -97,6 +97,7 @@ impl Target for Alerts {
             | ChangeKind::GitOps(_)
             | ChangeKind::SharingName(_)
             | ChangeKind::Devices(_)
+            | ChangeKind::Taints(_)
             | ChangeKind::PoolDriver(_)
             | ChangeKind::PoolSettings(_)
             | ChangeKind::Tier

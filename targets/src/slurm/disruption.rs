@@ -101,6 +101,7 @@ pub fn of(change: &Change, old: Option<&Scope<'_>>, new: Option<&Scope<'_>>) -> 
         | ChangeKind::Policy
         | ChangeKind::Namespace(_)
         | ChangeKind::Workload
+        | ChangeKind::Taints(_)
         | ChangeKind::Exporter => Effect::none(),
     }
 }

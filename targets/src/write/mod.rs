@@ -5,6 +5,8 @@
 
 pub mod json;
 pub mod key_value;
+pub mod mig_parted;
+pub mod node_names;
 pub mod shell;
 pub mod yaml;
 

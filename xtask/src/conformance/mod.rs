@@ -1,5 +1,5 @@
-//! Conformance: the output of the example fleets, held against the tools that read it. A tool that
-//! is missing is a failure.
+//! Conformance: the output of the example fleets, held against the tools that read it (promtool,
+//! kubectl with its Kustomize). A tool that is missing is a failure.
 
 mod slurm;
 
@@ -17,6 +17,8 @@ const RUNS: usize = 10;
 pub fn run() -> Outcome {
     let version = tool("promtool", &["--version"], Utf8Path::new("."))?;
     println!("promtool: {}", version.lines().next().unwrap_or_default());
+    let version = tool("kubectl", &["version", "--client"], Utf8Path::new("."))?;
+    println!("kubectl: {}", version.lines().last().unwrap_or_default());
     let scratch = tempfile::tempdir()?;
     let scratch = Utf8Path::from_path(scratch.path()).ok_or("the temporary folder is not UTF-8")?;
     let mut passed = 0;
@@ -39,6 +41,11 @@ pub fn run() -> Outcome {
             wrong_rules_fail(folder, text)?;
             passed += 1;
         }
+        for path in files.keys().filter(|path| path.ends_with("kubernetes/kustomization.yaml")) {
+            let folder = root.join(path);
+            let folder = folder.parent().ok_or("a kustomization has a folder")?;
+            passed += kustomize(folder, &format!("{name}/{path}"))?;
+        }
     }
     passed += slurm::run(scratch)?;
     println!("conformance: {passed} passed, 0 failed");
@@ -55,6 +62,49 @@ fn wrong_rules_fail(folder: &Utf8Path, rules: &str) -> Outcome {
         Ok(_) => Err("the unit tests pass with wrong expectations".into()),
         Err(_) => Ok(()),
     }
+}
+
+/// Kustomize builds the objects of a cluster: each of them once, stage by stage, with our labels. A
+/// missing file fails. Gives how many of its checks passed.
+fn kustomize(folder: &Utf8Path, what: &str) -> Result<usize, Box<dyn std::error::Error>> {
+    let built = tool("kubectl", &["kustomize", "."], folder)?;
+    let mut written = Vec::new();
+    let mut stages: Vec<_> = folder.read_dir_utf8()?.collect::<Result<_, _>>()?;
+    stages.sort_by(|a, b| a.file_name().cmp(b.file_name()));
+    for stage in stages.iter().filter(|stage| stage.path().is_dir()) {
+        let mut files: Vec<_> = stage.path().read_dir_utf8()?.collect::<Result<_, _>>()?;
+        files.sort_by(|a, b| a.file_name().cmp(b.file_name()));
+        let listed = files.iter().any(|file| file.file_name() == "kustomization.yaml");
+        let objects = files.iter().filter(|file| {
+            listed
+                && file.file_name().ends_with(".yaml")
+                && file.file_name() != "kustomization.yaml"
+        });
+        written.extend(objects.map(|file| file.path().to_owned()));
+    }
+    let line = |text: &str, start: &str| {
+        text.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned()
+    };
+    let objects: Vec<&str> = built.split("\n---\n").collect();
+    let kinds: Vec<String> = objects.iter().map(|object| line(object, "kind: ")).collect();
+    let wanted: Vec<String> = written
+        .iter()
+        .map(|path| Ok(line(&std::fs::read_to_string(path)?, "kind: ")))
+        .collect::<std::io::Result<_>>()?;
+    if kinds != wanted {
+        return Err(format!("{what}: kustomize builds {kinds:?}, written are {wanted:?}").into());
+    }
+    let ours = "    app.kubernetes.io/managed-by: fleetc";
+    if let Some(object) = objects.iter().find(|object| !object.lines().any(|line| line == ours)) {
+        return Err(format!("{what}: without our label:\n{object}").into());
+    }
+    let Some(first) = written.first() else { return Err(format!("{what}: no object").into()) };
+    std::fs::remove_file(first)?;
+    if tool("kubectl", &["kustomize", "."], folder).is_ok() {
+        return Err(format!("{what}: kustomize does not miss {first}").into());
+    }
+    println!("{what}: kustomize builds {} objects in order", objects.len());
+    Ok(3)
 }
 
 /// Runs a tool and gives what it printed; failing or missing is an error.
