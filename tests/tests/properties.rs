@@ -310,3 +310,15 @@ proptest! {
         properties::converts(Form::Kdl, &text);
     }
 }
+
+#[test]
+fn rows_with_letters_of_several_bytes_are_shown_in_whole_letters() {
+    for text in ["\u{feff}\u{feff}{\"node\": \"a\"}\n", "{\"node\" é: 1}\n", "é\n"] {
+        properties::inventory("nodes.jsonl", text);
+    }
+    let long = "é".repeat(20_000);
+    for text in ["node,pool\n\"a\"é,p\n", long.as_str()] {
+        properties::inventory("nodes.csv", text);
+    }
+    properties::inventory("nodes.jsonl", &long);
+}

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use fleetc_schema::diag::rules;
 
 use super::table::{Cell, Row, Table};
-use super::{Column, Errors, MAX_LINE_BYTES, lines, offset, says_nothing};
+use super::{Column, Errors, MAX_LINE_BYTES, letter, lines, offset, says_nothing};
 
 /// Reads the rows of a file.
 pub(super) fn read(text: &str, file: u32, table: &mut Table, errors: &mut Errors) {
@@ -105,8 +105,7 @@ fn split<'t>(line: &'t str, start: usize, cells: &mut Vec<Cell<'t>>, errors: &mu
     if line.len() > MAX_LINE_BYTES {
         let title =
             format!("the line has {} bytes, at most {MAX_LINE_BYTES} are taken", line.len());
-        let at = (offset(start), offset(start + 1));
-        errors.syntax(at, &title, "begins here", "write one row a line");
+        errors.syntax(letter(line, start), &title, "begins here", "write one row a line");
         return false;
     }
     if !line.contains('"') {
@@ -143,7 +142,7 @@ fn split<'t>(line: &'t str, start: usize, cells: &mut Vec<Cell<'t>>, errors: &mu
             if after.is_empty() {
                 return true;
             }
-            let here = (offset(at), offset(at + 1));
+            let here = letter(after, at);
             let help = "double a quote that is part of the cell: `\"a \"\"b\"\"\"`";
             errors.syntax(
                 here,

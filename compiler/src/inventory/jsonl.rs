@@ -9,18 +9,16 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::table::{Cell, Row, Table};
-use super::{Column, Errors, MAX_LINE_BYTES, lines, offset, says_nothing};
+use super::{Column, Errors, MAX_LINE_BYTES, letter, lines, offset, says_nothing};
 
 /// Reads the rows of a file.
 pub(super) fn read(text: &str, file: u32, table: &mut Table, errors: &mut Errors) {
     let mut unknown = BTreeSet::new();
     for (start, line) in lines(text).filter(|(_, line)| !says_nothing(line)) {
-        let all = (offset(start), offset(start + line.len()));
         if line.len() > MAX_LINE_BYTES {
             let title =
                 format!("the line has {} bytes, at most {MAX_LINE_BYTES} are taken", line.len());
-            let at = (all.0, offset(start + 1));
-            errors.syntax(at, &title, "begins here", "write one object a line");
+            errors.syntax(letter(line, start), &title, "begins here", "write one object a line");
             continue;
         }
         let object: Object<'_> = match serde_json::from_str(line) {
@@ -29,10 +27,15 @@ pub(super) fn read(text: &str, file: u32, table: &mut Table, errors: &mut Errors
                 let text = error.to_string();
                 let place = format!(" at line {} column {}", error.line(), error.column());
                 let problem = text.strip_suffix(&place).unwrap_or(&text);
-                let here = (start + error.column().saturating_sub(1)).min(start + line.len());
+                // The reader counts bytes, and may stop inside a letter.
+                let mut at = error.column().saturating_sub(1).min(line.len());
+                while !line.is_char_boundary(at) {
+                    at -= 1;
+                }
+                let here = letter(line.get(at..).unwrap_or_default(), start + at);
                 let title = format!("not a row in JSON: {problem}");
                 let help = "write one object a line: `{\"node\": \"gpu001\", \"pool\": \"train\"}`";
-                errors.syntax((offset(here), offset(here + 1)), &title, "here", help);
+                errors.syntax(here, &title, "here", help);
                 continue;
             }
         };

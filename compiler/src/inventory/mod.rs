@@ -293,6 +293,12 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
+/// The first letter of a text that begins here, whatever its length; nothing if there is none.
+fn letter(text: &str, at: usize) -> (u32, u32) {
+    let length = text.chars().next().map_or(0, char::len_utf8);
+    (offset(at), offset(at + length))
+}
+
 /// The lines of a text: where each begins, and its text without its end.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
