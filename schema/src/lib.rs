@@ -20,6 +20,7 @@ pub mod serde_text;
 pub mod topology;
 pub mod units;
 pub mod version;
+pub mod xid;
 
 pub use hostlist::Hostlist;
 pub use path::ItemPath;

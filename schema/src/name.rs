@@ -88,19 +88,6 @@ fn check_receiver(name: &str) -> Result<(), NameError> {
     }
 }
 
-/// Checks an alert name: what Prometheus takes in a label `alertname` and people type.
-fn check_alert(name: &str) -> Result<(), NameError> {
-    check_length(name, LABEL_LIMIT)?;
-    match name.chars().find(|c| !c.is_ascii_alphanumeric()) {
-        Some(character) => Err(NameError::Character {
-            name: name.to_owned(),
-            character,
-            rule: "use letters and digits",
-        }),
-        None => Ok(()),
-    }
-}
-
 /// Checks a catalog key: `dgx-h100`, `aws/p5.48xlarge`.
 fn check_key(name: &str) -> Result<(), NameError> {
     check_length(name, LABEL_LIMIT)?;
@@ -204,8 +191,6 @@ names! {
     TierName, check_label;
     /// Name of a receiver of alerts.
     ReceiverName, check_receiver;
-    /// Name of an alert.
-    AlertName, check_alert;
     /// Name of a pool. Holds no dot, since class names join pool and cluster with one.
     PoolName, check_label;
     /// Name of a node class: the pool's, the cluster's if the pool is split, an exception's effect.

@@ -27,7 +27,12 @@ impl Version {
 
     /// True if this version is `major.minor` or later.
     pub fn is_at_least(&self, major: u32, minor: u32) -> bool {
-        compare(&self.parts, &[major, minor]).is_ge()
+        self.is_since_parts(&[major, minor])
+    }
+
+    /// True if this version has these numbers or comes later.
+    pub fn is_since_parts(&self, parts: &[u32]) -> bool {
+        compare(&self.parts, parts).is_ge()
     }
 }
 
@@ -234,6 +239,23 @@ releases! {
     V0_17 = ("0.17", 0, 17),
     V0_18 = ("0.18", 0, 18),
     V0_19 = ("0.19", 0, 19),
+}
+
+releases! {
+    /// A release of dcgm-exporter. Source: the tags of NVIDIA/dcgm-exporter, 4.0.0-4.0.1 to 4.5.3-4.8.2,
+    /// and the release pages of 4.8.3, 4.8.4 and 4.9.0. Before 4.0 (DCGM 3) fields that the alerts need
+    /// have other names or are not there.
+    ExporterRelease,
+    V4_0 = ("4.0", 4, 0),
+    V4_1 = ("4.1", 4, 1),
+    V4_2 = ("4.2", 4, 2),
+    V4_3 = ("4.3", 4, 3),
+    V4_4 = ("4.4", 4, 4),
+    V4_5 = ("4.5", 4, 5),
+    V4_6 = ("4.6", 4, 6),
+    V4_7 = ("4.7", 4, 7),
+    V4_8 = ("4.8", 4, 8),
+    V4_9 = ("4.9", 4, 9),
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 pub mod write;
 
+mod alertmanager;
 mod changed;
 mod device_plugin;
 mod dra;
@@ -25,6 +26,7 @@ mod unwritten;
 mod workloads;
 
 pub use gitops::{BUNDLES, bundles};
+pub use prometheus::{Absent, absent as absent_alert};
 pub use tree::{Block, OutputFile, OutputTree};
 pub use unwritten::unwritten;
 
@@ -113,6 +115,7 @@ pub static TARGETS: &[&dyn Target] = &[
     &workloads::Workloads,
     &mig::MigParted,
     &prometheus::Alerts,
+    &alertmanager::Routing,
 ];
 
 /// Every cluster of the fleet.

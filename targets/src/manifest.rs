@@ -13,6 +13,9 @@ use crate::write::yaml;
 /// pods that start between the two would find no ConfigMap.
 pub const DEVICE_PLUGIN_CONFIG: &str = "fleetc-device-plugin";
 
+/// The ConfigMap with the metrics of dcgm-exporter, and the name of who scrapes them.
+pub const DCGM_EXPORTER: &str = "fleetc-dcgm-exporter";
+
 /// A stage of the output of a Kubernetes cluster. What is in a later one may need what is in an
 /// earlier one, never the other way round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -65,6 +65,34 @@ pub fn compiled(checked: &Checked) -> Option<Texts> {
     Some(files)
 }
 
+/// The rule files of a cluster by name: as they were written, or what its PrometheusRule objects hold.
+///
+/// # Errors
+/// An object holds no groups.
+pub fn rule_files(files: &Texts, cluster: &str) -> Result<Texts, String> {
+    let mut found = Texts::new();
+    for name in ["rules.yaml", "xids.yaml"] {
+        if let Some(text) = files.get(&format!("clusters/{cluster}/monitoring/{name}")) {
+            found.insert(name.to_owned(), text.clone());
+        }
+    }
+    let mut groups: BTreeMap<&str, Vec<serde_json::Value>> = BTreeMap::new();
+    let folder = format!("clusters/{cluster}/kubernetes/80-monitoring/prometheusrule-");
+    for (path, text) in files.iter().filter(|(path, _)| path.starts_with(&folder)) {
+        let object: serde_json::Value =
+            serde_yaml::from_str(text).map_err(|error| format!("{path}: {error}"))?;
+        let list = object.pointer("/spec/groups").and_then(|groups| groups.as_array());
+        let name = if path.ends_with("-xids.yaml") { "xids.yaml" } else { "rules.yaml" };
+        let all = groups.entry(name).or_default();
+        all.extend(list.ok_or(format!("{path} holds no groups"))?.iter().cloned());
+    }
+    for (name, groups) in groups {
+        let text = fleetc_targets::write::yaml::document(&serde_json::json!({ "groups": groups }));
+        found.insert(name.to_owned(), text);
+    }
+    Ok(found)
+}
+
 /// The files of a folder, by path relative to it.
 ///
 /// # Errors

@@ -28,9 +28,7 @@ use fleetc_schema::diag::{Diagnostic, Place, Span};
 use fleetc_schema::hostlist::MAX_NODES;
 use fleetc_schema::intent::{GpuIndexes, Intent, Resource};
 use fleetc_schema::mig::MigProfile;
-use fleetc_schema::name::{
-    AlertName, ClassName, GpuName, NamespaceName, PartitionName, PoolName, SystemName,
-};
+use fleetc_schema::name::{ClassName, GpuName, NamespaceName, PartitionName, PoolName, SystemName};
 use fleetc_schema::pci::{BusId, DeviceId};
 use fleetc_schema::units::{
     Bytes, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds, Watts,
@@ -278,7 +276,6 @@ pub fn words(text: &str) {
     one::<Resource>(text);
     one::<PoolName>(text);
     one::<PartitionName>(text);
-    one::<AlertName>(text);
     one::<ClassName>(text);
     one::<SystemName>(text);
     one::<GpuName>(text);

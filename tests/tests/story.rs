@@ -100,8 +100,13 @@ fn the_numbers_change_in_every_file_that_has_them() {
             "\"3g.40gb\": 2\n",
             "\"3g.40gb\": 1\n        \"1g.10gb\": 4\n",
         );
-        let rules = format!("clusters/{cluster}/monitoring/rules.yaml");
-        story.line_changes(&rules, "vector(28)", "vector(44)");
+        let rules = match cluster {
+            "hpc" => "clusters/hpc/monitoring/rules.yaml",
+            _ => {
+                "clusters/serve/kubernetes/80-monitoring/prometheusrule-fleetc-serve-expected.yaml"
+            }
+        };
+        story.line_changes(rules, "vector(28)", "vector(44)");
         let class = format!("clusters/{cluster}/intent/classes/slices.{cluster}.json");
         let advertised = |tree: &Texts| {
             let document: Value = serde_json::from_str(&tree[&class]).unwrap();
@@ -157,9 +162,9 @@ fn files_that_do_not_count_slices_stay_as_they_are() {
             "clusters/serve/intent/classes/slices.serve.json",
             "clusters/serve/kubernetes/30-nodes/configmap-fleetc-mig-parted.yaml",
             "clusters/serve/kubernetes/70-quotas/resourcequota-product.yaml",
+            "clusters/serve/kubernetes/80-monitoring/prometheusrule-fleetc-serve-expected.yaml",
             "clusters/serve/mig/mig-parted.yaml",
             "clusters/serve/monitoring/rules.test.yaml",
-            "clusters/serve/monitoring/rules.yaml",
             "fleet/intent/classes/slices.hpc.json",
             "fleet/intent/classes/slices.serve.json",
             "fleet/intent/fleet.json",

@@ -6,6 +6,7 @@ mod dra;
 mod inventory;
 mod kubernetes;
 mod mig;
+mod monitoring;
 mod names;
 mod node_policy;
 mod ownership;
@@ -72,6 +73,13 @@ const CHECKS: &[Check] = &[
     workload::no_rdma,
     workload::shm_too_small,
     workload::data_rate,
+    monitoring::metric_not_exported,
+    monitoring::missing_on_mig,
+    monitoring::threshold,
+    monitoring::no_route,
+    monitoring::no_contact,
+    monitoring::not_covered,
+    monitoring::no_reaper,
     system::host_exceeded,
     node_policy::impossible,
     topology::unattached_node,

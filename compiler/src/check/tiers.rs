@@ -17,6 +17,20 @@ const HIGHEST_PRIORITY: u32 = 1_000_000_000;
 
 /// `quota/one-job-blocks-all`: a tier whose jobs can hold a whole pool that people work on.
 pub fn one_job_blocks_all(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
+    for ((name, pool), (units, unit)) in blocking(lowered) {
+        let title =
+            format!("one job of tier `{name}` can hold all {units} {unit} of pool `{pool}`");
+        found.push(
+            Diagnostic::new(&rules::QUOTA_ONE_JOB_BLOCKS_ALL, title)
+                .at(ItemPath::item("tier", name), "neither gives way nor has an end or a size")
+                .at(ItemPath::item("pool", pool), "people work here")
+                .help("add `max-gpus-per-job 2` or `max-time \"8h\"`, or `preemptible=#true`"),
+        );
+    }
+}
+
+/// Tiers whose jobs can hold a whole pool that people work on, with what the pool has.
+pub fn blocking(lowered: &Lowered) -> IndexMap<(&TierName, &PoolName), (u64, String)> {
     let intent = &lowered.intent;
     let people = intent.workloads.values().filter(|workload| is_interactive(workload));
     let interactive: IndexSet<_> = people.map(|w| (&w.pool, &w.cluster)).collect();
@@ -43,25 +57,17 @@ pub fn one_job_blocks_all(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
             *most = whole.max(most.clone());
         }
     }
-    for ((name, pool), (units, unit)) in blocking {
-        let title =
-            format!("one job of tier `{name}` can hold all {units} {unit} of pool `{pool}`");
-        found.push(
-            Diagnostic::new(&rules::QUOTA_ONE_JOB_BLOCKS_ALL, title)
-                .at(ItemPath::item("tier", name), "neither gives way nor has an end or a size")
-                .at(ItemPath::item("pool", pool), "people work here")
-                .help("add `max-gpus-per-job 2` or `max-time \"8h\"`, or `preemptible=#true`"),
-        );
-    }
+    blocking
 }
 
-fn is_interactive(workload: &Workload) -> bool {
+/// True for workloads that people sit at.
+pub fn is_interactive(workload: &Workload) -> bool {
     workload.kind == WorkloadKind::Notebook
         || workload.tier.as_ref().is_some_and(|tier| tier.as_str() == INTERACTIVE)
 }
 
 /// True if every partition that takes jobs of the tier to the pool ends them.
-fn partitions_end_jobs(
+pub fn partitions_end_jobs(
     intent: &Intent,
     cluster: &ClusterName,
     pool: &PoolName,

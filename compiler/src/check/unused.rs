@@ -9,6 +9,7 @@ use fleetc_schema::catalog::Gpu;
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{Intent, Sharing, Team};
 use fleetc_schema::name::{PoolName, TeamName};
+use fleetc_targets::{Absent, absent_alert};
 use indexmap::IndexMap;
 
 use crate::language::{At, Reference, kinds};
@@ -20,7 +21,9 @@ pub fn find(spec: &kinds::Spec, lowered: &Lowered) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut add = |path: &ItemPath, why: &str, help: &str| {
         let (kind, name) = (path.as_str().split('/').next().unwrap_or_default(), path.last_name());
-        let kind = if kind == "monitoring" { "receiver" } else { kind };
+        let within =
+            path.as_str().strip_prefix("monitoring/").and_then(|rest| rest.split_once('['));
+        let kind = within.map_or(kind, |(kind, _)| kind);
         let finding = Diagnostic::new(&rules::SPEC_UNUSED, format!("nothing uses {kind} `{name}`"));
         found.push(finding.at(path, why).help(help));
     };
@@ -57,6 +60,12 @@ pub fn find(spec: &kinds::Spec, lowered: &Lowered) -> Vec<Diagnostic> {
             monitoring.routes.iter().filter_map(|route| text(&route.to)).collect();
         for item in monitoring.receivers.iter().filter(|i| !told.contains(i.path.last_name())) {
             add(&item.path, "no route leads to it", "add `route to=` it, or remove it");
+        }
+        for item in &monitoring.alerts {
+            let alert = item.arg.as_ref().map(|alert| absent_alert(intent, alert.value));
+            if alert == Some(Some(Absent::NoHardware)) {
+                add(&item.path, "no node is of the kind that it tells of", "remove it");
+            }
         }
     }
     found

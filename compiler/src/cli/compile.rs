@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use fleetc_schema::intent::Intent;
 use fleetc_targets::{BUNDLES, OutputTree, TARGETS};
 
 use super::args::CompileArgs;
@@ -34,7 +35,7 @@ pub fn run(
         writeln!(err, "{}: finished an earlier run that was interrupted", args.output)?;
     }
     write!(out, "{}", render::summary::fleet(intent))?;
-    write!(out, "{}", counts(&args.output, &tree, &written))?;
+    write!(out, "{}", counts(intent, &args.output, &tree, &written))?;
     write!(out, "{}", render::summary::unwritten(intent))?;
     Ok(OK)
 }
@@ -57,7 +58,7 @@ fn report_stale(folder: &Utf8Path, stale: &Written, out: &mut dyn Write) -> Outc
 }
 
 /// Which files came from which target, and what this run changed.
-fn counts(folder: &Utf8Path, tree: &OutputTree, written: &Written) -> String {
+fn counts(intent: &Intent, folder: &Utf8Path, tree: &OutputTree, written: &Written) -> String {
     let digest: String = output::manifest(tree).intent.chars().take(7).collect();
     let mut text = format!(
         "{folder}: {} files ({} written, {} unchanged, {} removed), intent {digest}\n",
@@ -66,7 +67,8 @@ fn counts(folder: &Utf8Path, tree: &OutputTree, written: &Written) -> String {
         written.unchanged,
         written.removed.len(),
     );
-    let targets = TARGETS.iter().map(|target| (target.id(), target.summary()));
+    let written = TARGETS.iter().filter(|target| !target.scopes(intent).is_empty());
+    let targets = written.map(|target| (target.id(), target.summary()));
     for (id, summary) in targets.chain([BUNDLES]) {
         text.push_str(&format!("  {id:14} {summary}\n"));
     }

@@ -5,12 +5,13 @@ use fleetc_schema::diag::Span;
 use fleetc_schema::intent::{
     AlertClass, AutoDetect, CapacityModel, Devices, Distribution, DriverOwner, Dtype,
     ElasticPlacement, ExporterKind, FabricKind, GitOpsTool, GpuIndexes, Isolation, MigStrategy,
-    PreemptBy, PreemptMode, QueueKind, TaintEffect, TopologyLevel, TopologyPlugin, WorkloadKind,
+    PreemptBy, PreemptMode, QueueKind, StandardAlert, TaintEffect, TopologyLevel, TopologyPlugin,
+    WorkloadKind,
 };
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
-    AlertName, ClusterName, FabricName, FleetName, GpuName, NamespaceName, PartitionName,
-    PolicyName, PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
+    ClusterName, FabricName, FleetName, GpuName, NamespaceName, PartitionName, PolicyName,
+    PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
 };
 use fleetc_schema::units::{
     Bytes, BytesPerSec, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds,
@@ -703,7 +704,7 @@ kind! {
 
 kind! {
     /// A change to a standard alert.
-    Alert = "alert" name(AlertName) {
+    Alert = "alert" name(StandardAlert) {
         after = "after" property Seconds, Optional, "How long before it fires.";
         below = "below" property Ratio, Optional, "The value below which it fires.";
     }

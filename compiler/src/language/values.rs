@@ -6,8 +6,8 @@ use fleetc_schema::diag::{Diagnostic, Rule, rules};
 use fleetc_schema::intent::GpuIndexes;
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
-    AlertName, ClusterName, FabricName, FleetName, GpuName, NamespaceName, PartitionName,
-    PolicyName, PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
+    ClusterName, FabricName, FleetName, GpuName, NamespaceName, PartitionName, PolicyName,
+    PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
 };
 use fleetc_schema::units::{
     Bytes, BytesPerSec, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds,
@@ -115,7 +115,6 @@ texts! {
     FabricName, "a fabric", "\"compute\"", NAME_ILLEGAL, LABEL;
     TierName, "a tier", "\"production\"", NAME_ILLEGAL, LABEL;
     ReceiverName, "a receiver", "\"dc-ops\"", NAME_ILLEGAL, LABEL;
-    AlertName, "an alert", "\"GpusMissing\"", NAME_ILLEGAL, "^[A-Za-z0-9]{1,63}$";
     PoolName, "a pool name", "\"train\"", NAME_ILLEGAL, LABEL;
     PolicyName, "a policy name", "\"hopper\"", NAME_ILLEGAL, LABEL;
     TeamName, "a team name", "\"research\"", NAME_ILLEGAL, LABEL;
@@ -458,6 +457,7 @@ closed_sets! {
     fleetc_schema::intent::TopologyLevel, "a level of the topology", "\"rack\"";
     fleetc_schema::intent::Dtype, "a number format", "\"fp16\"";
     fleetc_schema::intent::AlertClass, "a class of alerts", "\"hardware\"";
+    fleetc_schema::intent::StandardAlert, "a standard alert", "\"GpusMissing\"";
     fleetc_schema::intent::MigStrategy, "a MIG strategy", "\"mixed\"";
     fleetc_schema::intent::WorkloadKind, "a kind of workload", "\"inference\"";
     fleetc_schema::intent::Isolation, "an isolation", "\"shared\"";

@@ -326,7 +326,16 @@ fn model(gpu: &Gpu, nvlink_domain: Option<u16>) -> GpuModel {
         gres_type: gpu.gres_type.clone(),
         mig_capable: gpu.has_mig(),
         mig_mode_needs_reset: gpu.architecture == Architecture::Ampere,
-        nvlinks: gpu.nvlink.links.unwrap_or_default(),
+        nvlinks: built_in_nvlinks(gpu),
         nvlink_domain,
+    }
+}
+
+/// Links that are there whoever built the server: on SXM boards and behind NVSwitch. PCIe boards have
+/// theirs only if somebody bought the bridges.
+fn built_in_nvlinks(gpu: &Gpu) -> u8 {
+    match gpu.nvlink.nvswitch || gpu.form_factor.starts_with("SXM") {
+        true => gpu.nvlink.links.unwrap_or_default(),
+        false => 0,
     }
 }

@@ -69,7 +69,7 @@ fn lower_one(item: &kinds::Cluster, names: &Names, pools: &Pools, cx: &mut Cx) -
 }
 
 /// The release of a version that a scheduler states.
-fn release<R: Copy + std::fmt::Display>(
+pub fn release<R: Copy + std::fmt::Display>(
     version: &At<Version>,
     what: &str,
     known: Known<R>,

@@ -5,6 +5,7 @@ use fleetc_schema::intent::{
     AlertChange, Exporter, Fleet, Monitoring, Receiver, Route, RouteTarget,
 };
 use fleetc_schema::name::FleetName;
+use fleetc_schema::version::ExporterRelease;
 
 use super::names::Names;
 use crate::language::{At, Cx, kinds};
@@ -89,7 +90,7 @@ pub fn monitoring(spec: &kinds::Spec, names: &Names, cx: &mut Cx) -> Option<Moni
             after: item.after.as_ref().map(|after| after.value),
             below: item.below.as_ref().map(|below| below.value),
         };
-        Some((item.arg.as_ref()?.value.clone(), change))
+        Some((item.arg.as_ref()?.value, change))
     };
     let mut routes = Vec::new();
     for route in &item.routes {
@@ -103,17 +104,53 @@ pub fn monitoring(spec: &kinds::Spec, names: &Names, cx: &mut Cx) -> Option<Moni
         };
         routes.push(Route { class: route.class.as_ref().map(|class| class.value), to });
     }
+    slack_without_url(spec, item, cx);
     let exporter = item.exporter.as_ref()?;
+    let version = exporter.version.as_ref()?;
+    let known = ExporterRelease::of(&version.value);
+    if super::clusters::release(version, "dcgm-exporter", known, ExporterRelease::ALL, cx).is_none()
+    {
+        cx.poison(&version.path);
+        return None;
+    }
     Some(Monitoring {
-        exporter: Exporter {
-            kind: exporter.arg.as_ref()?.value,
-            version: exporter.version.as_ref()?.value.clone(),
-        },
+        exporter: Exporter { kind: exporter.arg.as_ref()?.value, version: version.value.clone() },
         slack_url_file: item.slack.as_ref().and_then(|slack| slack.url_file.as_ref()).map(text),
         receivers: item.receivers.iter().filter_map(receiver).collect(),
         routes,
         alerts: item.alerts.iter().filter_map(alert).collect(),
     })
+}
+
+/// Alertmanager does not start with a Slack channel and no URL of Slack.
+fn slack_without_url(spec: &kinds::Spec, item: &kinds::Monitoring, cx: &mut Cx) {
+    if item.slack.is_some() {
+        return;
+    }
+    let routed = |name: &str| {
+        let to = |route: &kinds::Route| route.to.as_ref().is_some_and(|to| to.value.0 == name);
+        item.routes.iter().find(|route| to(route))
+    };
+    let receivers = item.receivers.iter().filter(|_| !item.routes.is_empty());
+    let channel = receivers.filter_map(|receiver| receiver.slack.as_ref()).next();
+    let owner = routed("owner").and_then(|_| {
+        let mut open: Vec<&kinds::Team> = spec.teams.iter().rev().collect();
+        while let Some(team) = open.pop() {
+            if let Some(slack) = team.contact.as_ref().and_then(|contact| contact.slack.as_ref()) {
+                return Some(slack);
+            }
+            open.extend(team.teams.iter().rev());
+        }
+        None
+    });
+    if let Some(channel) = channel.or(owner) {
+        let title = "alerts go to Slack, and nothing says how to reach it";
+        let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+            .at(item.span, "no `slack` in here")
+            .at(channel.span, "a channel")
+            .note("Alertmanager refuses a configuration with a channel and no URL");
+        cx.report(finding.help("add `slack url-file=\"/etc/alertmanager/slack\"`: the file holds the URL of the webhook"));
+    }
 }
 
 #[cfg(test)]

@@ -187,6 +187,13 @@ rules! {
     WORKLOAD_SHM_TOO_SMALL = "workload/shm-too-small", Warning, Check, "a pod of several GPUs, or one that trains, with a `/dev/shm` of 64 MiB";
     WORKLOAD_FRACTIONAL_GPU = "workload/fractional-gpu", Error, Read, "a number of GPUs that is not whole";
     WORKLOAD_DATA_RATE = "workload/data-rate", Warning, Check, "a workload reads more than the storage network of a node carries";
+    MONITORING_METRIC_NOT_EXPORTED = "monitoring/metric-not-exported", Error, Check, "an alert needs a metric that the exporter does not have";
+    MONITORING_MISSING_ON_MIG = "monitoring/missing-on-mig", Warning, Check, "an alert on what GPUs in MIG mode do not report";
+    MONITORING_THRESHOLD = "monitoring/threshold", Error, Check, "an alert that can never fire, or always does";
+    MONITORING_NO_ROUTE = "monitoring/no-route", Warning, Check, "alerts that nobody receives";
+    MONITORING_NO_CONTACT = "monitoring/no-contact", Warning, Check, "a team that is not told of its alerts";
+    MONITORING_NOT_COVERED = "monitoring/not-covered", Warning, Check, "production where nothing watches the GPUs";
+    MONITORING_NO_REAPER = "monitoring/no-reaper", Warning, Check, "a tier of sessions that nothing ends";
     NODE_POLICY_IMPOSSIBLE = "node-policy/impossible", Error, Check, "a policy asks for what the hardware cannot do";
     KUBERNETES_TOO_MANY_NODES = "kubernetes/too-many-nodes", Warning, Check, "a cluster larger than its Kubernetes is tested with";
     KUBERNETES_UNTAINTED_GPU_NODES = "kubernetes/untainted-gpu-nodes", Warning, Check, "GPU nodes that pods without a GPU may fill";

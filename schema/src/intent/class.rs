@@ -95,7 +95,7 @@ pub struct GpuModel {
     /// True if a change of MIG mode takes a GPU reset: on Ampere only. Source: NVIDIA MIG User
     /// Guide, "Deployment Considerations".
     pub mig_mode_needs_reset: bool,
-    /// NVLink links of a GPU.
+    /// NVLink links that every such GPU has: 0 where a bridge is optional.
     pub nvlinks: u8,
     /// GPUs of one NVLink domain of the system: more than a node has where trays are joined, fewer
     /// where a node holds several islands, 1 where GPUs meet over PCIe only. None if nobody knows.

@@ -28,7 +28,8 @@ pub use documents::{
     overrides_file,
 };
 pub use monitoring::{
-    AlertChange, AlertClass, Exporter, ExporterKind, Monitoring, Receiver, Route, RouteTarget,
+    AlertChange, AlertClass, AlertKind, AlertSeverity, Exporter, ExporterKind, Monitoring,
+    Receiver, Route, RouteTarget, StandardAlert,
 };
 pub use policy::NodePolicy;
 pub use pool::{

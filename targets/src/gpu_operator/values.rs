@@ -9,7 +9,7 @@ use fleetc_schema::version::Version;
 use serde::Serialize;
 
 use super::mig_manager;
-use crate::manifest::{self, DEVICE_PLUGIN_CONFIG, Stage};
+use crate::manifest::{self, DCGM_EXPORTER, DEVICE_PLUGIN_CONFIG, Stage};
 use crate::write::{header, mig_parted, yaml};
 use crate::{OutputFile, OutputTree};
 
@@ -25,6 +25,21 @@ struct OperatorValues<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     mig_manager: Option<Configured<'a>>,
     device_plugin: DevicePlugin<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dcgm_exporter: Option<DcgmExporter<'a>>,
+}
+
+/// The chart takes the name of a ConfigMap with the key `dcgm-metrics.csv`; who scrapes is ours.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DcgmExporter<'a> {
+    config: Named<'a>,
+    service_monitor: Enabled,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    name: &'a str,
 }
 
 #[derive(Serialize)]
@@ -166,6 +181,10 @@ pub fn gpu_operator(
             enabled: plugin,
             config: plugin.then(|| config(DEVICE_PLUGIN_CONFIG)),
         },
+        dcgm_exporter: intent.monitoring.as_ref().map(|_| DcgmExporter {
+            config: Named { name: DCGM_EXPORTER },
+            service_monitor: Enabled { enabled: false },
+        }),
     };
     let lines = [
         &format!("fleet {}, cluster {}", intent.fleet.name, cluster.name),

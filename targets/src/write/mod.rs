@@ -3,6 +3,7 @@
 //! Text ends with one newline, uses LF and has no trailing blanks. Values are quoted where a reader
 //! could take them for something else.
 
+pub mod csv;
 pub mod json;
 pub mod key_value;
 pub mod mig_parted;

@@ -1,22 +1,29 @@
 //! Conformance: the output of the example fleets, held against the tools that read it (promtool,
-//! Kustomize, as kubectl brings it or alone). A tool that is missing is a failure.
+//! amtool, Kustomize, as kubectl brings it or alone, and Slurm). A tool that is missing is a failure.
 
 mod slurm;
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use camino::Utf8Path;
-use fleetc_tests::{FLEETS, check_fleet, compiled};
+use fleetc_schema::intent::{AlertClass, Intent, Monitoring, RouteTarget, StandardAlert};
+use fleetc_schema::name::TeamName;
+use fleetc_tests::{FLEETS, Texts, check_fleet, compiled, rule_files};
 
 use crate::{Outcome, put};
 
 /// How often promtool runs the unit tests: one that passes now and then is a bug.
 const RUNS: usize = 10;
+/// Where the routes stand in the output.
+const ALERTMANAGER: &str = "fleet/alertmanager/alertmanager.yaml";
 
 /// Runs every suite.
 pub fn run() -> Outcome {
-    let version = tool("promtool", &["--version"], Utf8Path::new("."))?;
-    println!("promtool: {}", version.lines().next().unwrap_or_default());
+    for name in ["promtool", "amtool"] {
+        let version = tool(name, &["--version"], Utf8Path::new("."))?;
+        println!("{name}: {}", version.lines().next().unwrap_or_default());
+    }
     let (program, _) = kustomize_program();
     let ask: &[&str] = if program == "kubectl" { &["version", "--client"] } else { &["version"] };
     let version = tool(program, ask, Utf8Path::new("."))?;
@@ -25,24 +32,15 @@ pub fn run() -> Outcome {
     let scratch = Utf8Path::from_path(scratch.path()).ok_or("the temporary folder is not UTF-8")?;
     let mut passed = 0;
     for (name, spec) in FLEETS {
-        let files = compiled(&check_fleet(spec)?).ok_or(format!("{spec} has errors"))?;
+        let checked = check_fleet(spec)?;
+        let files = compiled(&checked).ok_or(format!("{spec} has errors"))?;
+        let intent = checked.intent().ok_or(format!("{spec} has errors"))?;
         let root = scratch.join(name);
         for (path, text) in &files {
             put(&root.join(path), text)?;
         }
-        let rules = files.iter().filter(|(path, _)| path.ends_with("monitoring/rules.yaml"));
-        for (path, text) in rules {
-            let folder = root.join(path);
-            let folder = folder.parent().ok_or("rules have a folder")?;
-            tool("promtool", &["check", "rules", "rules.yaml"], folder)?;
-            for _ in 0..RUNS {
-                tool("promtool", &["test", "rules", "rules.test.yaml"], folder)?;
-            }
-            passed += 1 + RUNS;
-            println!("{name}/{path}: rules accepted, unit tests passed {RUNS} of {RUNS}");
-            wrong_rules_fail(folder, text)?;
-            passed += 1;
-        }
+        passed += rules(name, &root, &files)?;
+        passed += routes(name, &root, &files, intent)?;
         for path in files.keys().filter(|path| path.ends_with("kubernetes/kustomization.yaml")) {
             let folder = root.join(path);
             let folder = folder.parent().ok_or("a kustomization has a folder")?;
@@ -51,6 +49,56 @@ pub fn run() -> Outcome {
     }
     passed += slurm::run(scratch)?;
     println!("conformance: {passed} passed, 0 failed");
+    Ok(())
+}
+
+/// The rules of every cluster, with their unit tests.
+fn rules(name: &str, root: &Utf8Path, files: &Texts) -> Result<usize, Box<dyn std::error::Error>> {
+    let mut passed = 0;
+    for (tests, _) in files.iter().filter(|(path, _)| path.ends_with("/rules.test.yaml")) {
+        let folder = root.join(tests);
+        let folder = folder.parent().ok_or("tests have a folder")?;
+        let cluster = tests.split('/').nth(1).ok_or("tests are of a cluster")?;
+        // What Kubernetes gets are objects: promtool reads what they hold.
+        let rules = rule_files(files, cluster)?;
+        for (file, text) in &rules {
+            put(&folder.join(file), text)?;
+            tool("promtool", &["check", "rules", file], folder)?;
+            passed += 1;
+        }
+        for tests in ["rules.test.yaml", "xids.test.yaml"] {
+            run_often(&["test", "rules", tests], folder)?;
+            passed += RUNS;
+        }
+        println!("{name}/{cluster}: rules accepted, unit tests passed {RUNS} of {RUNS}");
+        wrong_rules_fail(folder, rules.get("rules.yaml").ok_or("a cluster has rules")?)?;
+        passed += 1;
+        if folder.join("scrape.yaml").exists() {
+            tool("promtool", &["check", "config", "scrape.yaml"], folder)?;
+            passed += 1;
+        }
+    }
+    Ok(passed)
+}
+
+/// Runs promtool as often as asked, a few at a time.
+fn run_often(args: &[&str], folder: &Utf8Path) -> Outcome {
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from).min(RUNS);
+    for start in (0..RUNS).step_by(at_once) {
+        let runs = at_once.min(RUNS - start);
+        let failed = std::thread::scope(|scope| {
+            let run = || tool("promtool", args, folder).err().map(|error| error.to_string());
+            let handles: Vec<_> = (0..runs).map(|_| scope.spawn(run)).collect();
+            let ended = handles.into_iter().map(|handle| match handle.join() {
+                Ok(failed) => failed,
+                Err(_) => Some("the thread that ran promtool ended early".to_owned()),
+            });
+            ended.flatten().next()
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+    }
     Ok(())
 }
 
@@ -63,6 +111,83 @@ fn wrong_rules_fail(folder: &Utf8Path, rules: &str) -> Outcome {
     match result {
         Ok(_) => Err("the unit tests pass with wrong expectations".into()),
         Err(_) => Ok(()),
+    }
+}
+
+/// Every class of alerts, and every team, against the receiver that the spec names.
+fn routes(
+    name: &str,
+    root: &Utf8Path,
+    files: &Texts,
+    intent: &Intent,
+) -> Result<usize, Box<dyn std::error::Error>> {
+    let Some(monitoring) = intent.monitoring.as_ref().filter(|m| !m.routes.is_empty()) else {
+        return match files.contains_key(ALERTMANAGER) {
+            true => Err(format!("{name} routes nothing and has {ALERTMANAGER}").into()),
+            false => Ok(0),
+        };
+    };
+    let file = root.join(ALERTMANAGER);
+    let folder = file.parent().ok_or("the file has a folder")?;
+    tool("amtool", &["check-config", "alertmanager.yaml"], folder)?;
+    let mut asked = BTreeMap::new();
+    for alert in StandardAlert::ALL {
+        let class = alert.kind().class;
+        asked.insert((alert.as_str(), None), receiver(monitoring, class, intent, None));
+        for team in intent.teams.keys() {
+            let told = receiver(monitoring, class, intent, Some(team));
+            asked.insert((alert.as_str(), Some(team.as_str())), told);
+        }
+    }
+    for ((alert, team), wanted) in &asked {
+        let kind = StandardAlert::of(alert).ok_or("an alert has its name")?.kind();
+        let labels = [
+            format!("alertname={alert}"),
+            format!("route={}", kind.class),
+            format!("team={}", team.unwrap_or_default()),
+        ];
+        let labels = labels.iter().filter(|label| !label.ends_with('=')).map(String::as_str);
+        let fixed = ["config", "routes", "test", "--config.file=alertmanager.yaml"];
+        let args: Vec<&str> = fixed.into_iter().chain(labels).collect();
+        let told = tool("amtool", &args, folder)?;
+        // The line after it, if there is one, is a warning about the tool's own settings.
+        if told.lines().next() != Some(wanted.as_str()) {
+            return Err(
+                format!("{name}: {alert} of {team:?} goes to {told}, not to {wanted}").into()
+            );
+        }
+    }
+    println!("{name}/{ALERTMANAGER}: accepted, {} alerts reach their receivers", asked.len());
+    Ok(1 + asked.len())
+}
+
+/// Who is told by the words of the spec.
+fn receiver(
+    monitoring: &Monitoring,
+    class: AlertClass,
+    intent: &Intent,
+    team: Option<&TeamName>,
+) -> String {
+    let of = |wanted| monitoring.routes.iter().find(|route| route.class == wanted).map(|r| &r.to);
+    let rest = match of(None) {
+        Some(RouteTarget::Receiver(name)) => name.to_string(),
+        Some(RouteTarget::Owner) | None => "fleetc/nobody".to_owned(),
+    };
+    match of(Some(class)).or(of(None)) {
+        Some(RouteTarget::Receiver(name)) => name.to_string(),
+        Some(RouteTarget::Owner) => {
+            let mut next = team;
+            while let Some(name) = next {
+                let of = intent.teams.get(name);
+                let contact = of.and_then(|team| team.contact.as_ref());
+                if contact.is_some_and(|contact| contact.slack.is_some()) {
+                    return format!("owner/{name}");
+                }
+                next = of.and_then(|team| team.parent.as_ref());
+            }
+            rest
+        }
+        None => rest,
     }
 }
 
