@@ -4,6 +4,8 @@
 //! The form follows "hostlist" in slurm.conf(5): comma lists, several bracket pairs, ranges in a
 //! pair, zero padding by the first number. A suffix after the last bracket needs Slurm 23.11.
 
+mod regex;
+
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -302,13 +304,6 @@ impl Hostlist {
         Self(merged.into_iter().map(|(shape, lo, hi)| HostRange::of_shape(shape, lo, hi)).collect())
     }
 
-    /// A regular expression (RE2) that matches the names of the list and no other, if it is anchored
-    /// at both ends. Costs by ranges.
-    pub fn regex(&self) -> String {
-        let ranges: Vec<String> = self.0.iter().map(HostRange::regex).collect();
-        ranges.join("|")
-    }
-
     fn from_ranges(mut ranges: Vec<HostRange>) -> Self {
         ranges.sort();
         let mut merged: Vec<HostRange> = Vec::with_capacity(ranges.len());
@@ -438,16 +433,6 @@ impl HostRange {
         (self.lo / step..=self.hi / step).map(part).collect()
     }
 
-    fn regex(&self) -> String {
-        let escaped = |text: &str| text.replace('.', "[.]");
-        let digits = self.digits;
-        let number = match digits {
-            0 => String::new(),
-            _ => between(&format!("{:0digits$}", self.lo), &format!("{:0digits$}", self.hi)),
-        };
-        format!("{}{number}{}", escaped(&self.prefix), escaped(&self.suffix))
-    }
-
     /// True if `next` goes on where this range ends, one digit longer: `8-9` and `10-12`.
     fn runs_into(&self, next: &Self) -> bool {
         let Ok(digits) = u32::try_from(self.digits) else { return false };
@@ -458,49 +443,6 @@ impl HostRange {
             && power(digits) == Some(next.lo)
             && self.hi + 1 == next.lo
             && power(digits.saturating_sub(1)).is_some_and(|least| self.lo >= least || digits == 1)
-    }
-}
-
-/// A regular expression for the numbers from `low` to `high`, which have as many digits each.
-fn between(low: &str, high: &str) -> String {
-    let first = |text: &str| text.bytes().next().unwrap_or(b'0');
-    let rest = |text: &str| text.get(1..).unwrap_or_default().to_owned();
-    let any = |digits: usize| match digits {
-        0 => String::new(),
-        1 => "[0-9]".to_owned(),
-        more => format!("[0-9]{{{more}}}"),
-    };
-    let one = |from: u8, to: u8| match from == to {
-        true => char::from(from).to_string(),
-        false => format!("[{}-{}]", char::from(from), char::from(to)),
-    };
-    if low.is_empty() {
-        return String::new();
-    }
-    let (mut from, mut to) = (first(low), first(high));
-    let (low, high) = (rest(low), rest(high));
-    let digits = low.len();
-    if from == to {
-        return format!("{}{}", one(from, to), between(&low, &high));
-    }
-    let mut parts = Vec::new();
-    // The ends first: what they share with whole tens, hundreds and so on goes to the middle.
-    if low.bytes().any(|digit| digit != b'0') {
-        parts.push(format!("{}{}", one(from, from), between(&low, &"9".repeat(digits))));
-        from += 1;
-    }
-    let last = high.bytes().any(|digit| digit != b'9').then(|| {
-        let last = format!("{}{}", one(to, to), between(&"0".repeat(digits), &high));
-        to -= 1;
-        last
-    });
-    if from <= to {
-        parts.push(format!("{}{}", one(from, to), any(digits)));
-    }
-    parts.extend(last);
-    match parts.as_slice() {
-        [only] => only.clone(),
-        _ => format!("({})", parts.join("|")),
     }
 }
 
@@ -791,7 +733,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn list(text: &str) -> Hostlist {
+    pub(super) fn list(text: &str) -> Hostlist {
         text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
     }
 
@@ -889,7 +831,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    fn names() -> impl Strategy<Value = Vec<String>> {
+    pub(super) fn names() -> impl Strategy<Value = Vec<String>> {
         let name = (
             prop::sample::select(vec!["", "n", "gpu", "r1n", "x-"]),
             0_u32..120,
@@ -902,100 +844,11 @@ mod tests {
         prop::collection::vec(name, 1..40)
     }
 
-    fn set(names: &[String]) -> Hostlist {
+    pub(super) fn set(names: &[String]) -> Hostlist {
         names.iter().fold(Hostlist::default(), |all, name| all.union(&Hostlist::single(name)))
     }
 
-    #[test]
-    fn a_regular_expression_names_the_nodes_by_digits() {
-        for (text, regex) in [
-            ("gpu[001-032]", "gpu0(0[1-9]|[1-2][0-9]|3[0-2])"),
-            ("n[0-9]", "n[0-9]"),
-            ("n[00-99]", "n[0-9][0-9]"),
-            ("n[15-19]", "n1[5-9]"),
-            ("gpu07", "gpu07"),
-            ("ctl", "ctl"),
-            ("a.b[1-2]-ib", "a[.]b[1-2]-ib"),
-            ("n[8-12]", "n[8-9]|n1[0-2]"),
-            ("burst-[0001-0016]", "burst-00(0[1-9]|1[0-6])"),
-        ] {
-            assert_eq!(list(text).regex(), regex, "{text}");
-        }
-    }
-
-    /// Matches the few forms that `regex` writes: all that is left of `text` after each way through.
-    fn left<'a>(regex: &str, text: &'a str) -> Vec<&'a str> {
-        let (mut depth, mut bars) = (0, vec![0]);
-        for (at, c) in regex.char_indices() {
-            match c {
-                '(' | '[' => depth += 1,
-                ')' | ']' => depth -= 1,
-                '|' if depth == 0 => bars.push(at + 1),
-                _ => {}
-            }
-        }
-        if bars.len() > 1 {
-            bars.push(regex.len() + 1);
-            let arms = bars.windows(2).map(|pair| regex.get(pair[0]..pair[1] - 1).unwrap());
-            return arms.flat_map(|arm| left(arm, text)).collect();
-        }
-        let Some(head) = regex.chars().next() else { return vec![text] };
-        let close = |c| regex.find(c).unwrap();
-        let next = text.chars().next();
-        match head {
-            '(' => {
-                let mut depth = 0;
-                let end = regex.char_indices().position(|(_, c)| {
-                    depth += i32::from(c == '(') - i32::from(c == ')');
-                    depth == 0
-                });
-                let (group, rest) = regex.split_at(end.unwrap());
-                let (group, rest) = (group.get(1..).unwrap(), rest.get(1..).unwrap());
-                left(group, text).into_iter().flat_map(|t| left(rest, t)).collect()
-            }
-            '[' => {
-                let (class, rest) = regex.split_at(close(']') + 1);
-                let (times, rest) = match rest.strip_prefix('{') {
-                    Some(more) => {
-                        let (count, rest) = more.split_once('}').unwrap();
-                        (count.parse::<usize>().unwrap(), rest)
-                    }
-                    None => (1, rest),
-                };
-                let ends: Vec<char> = class.chars().filter(|c| !"[]-".contains(*c)).collect();
-                let fits = |c: char| ends[0] <= c && c <= *ends.last().unwrap();
-                match text.len() >= times && text.chars().take(times).all(fits) {
-                    true => left(rest, text.get(times..).unwrap()),
-                    false => Vec::new(),
-                }
-            }
-            c if next == Some(c) => left(regex.get(1..).unwrap(), text.get(1..).unwrap()),
-            _ => Vec::new(),
-        }
-    }
-
     proptest! {
-        #[test]
-        fn a_regular_expression_matches_what_the_list_holds(names in names(), others in names()) {
-            let all = set(&names);
-            let regex = all.regex();
-            for name in names.iter().chain(&others) {
-                let matches = left(&regex, name).iter().any(|rest| rest.is_empty());
-                prop_assert_eq!(matches, all.contains(name), "{} {}", regex, name);
-            }
-        }
-
-        #[test]
-        fn every_range_of_numbers_is_matched_exactly(low in 0_u32..2000, more in 0_u32..2000) {
-            let all = list(&format!("n[{low:04}-{:04}]", low + more));
-            let regex = all.regex();
-            for number in [low.saturating_sub(1), low, low + 1, low + more, low + more + 1, more] {
-                let name = format!("n{number:04}");
-                let matches = left(&regex, &name).iter().any(|rest| rest.is_empty());
-                prop_assert_eq!(matches, all.contains(&name), "{} {}", &regex, name);
-            }
-        }
-
         #[test]
         fn a_list_prints_and_reads_back(names in names()) {
             let all = set(&names);

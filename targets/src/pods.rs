@@ -2,7 +2,8 @@
 
 use fleetc_schema::Hostlist;
 use fleetc_schema::intent::{
-    Cluster, Devices, Intent, Kubernetes, Pool, Resource, TaintEffect, Workload,
+    Cluster, Devices, Intent, Kubernetes, Pool, Resource, Scheduler, TaintEffect, TopologyLevel,
+    Workload,
 };
 use fleetc_schema::name::{ClusterName, PoolName, WorkloadName};
 use serde::Serialize;
@@ -110,6 +111,11 @@ impl<'a> Pods<'a> {
             && is_nvlink_domain(intent, &self.workload.cluster, self.pool)
     }
 
+    /// True if its nodes must stand close together.
+    pub fn is_contiguous(&self) -> bool {
+        self.workload.gang.is_some_and(|gang| gang.contiguous)
+    }
+
     /// The class of its devices, if DRA hands them out.
     pub fn device_class(&self, intent: &Intent) -> Option<String> {
         let unit = self.unit.as_ref().filter(|_| self.pool.devices == Devices::Dra)?;
@@ -149,27 +155,90 @@ pub fn is_nvlink_domain(intent: &Intent, cluster: &ClusterName, pool: &Pool) -> 
     !nodes.is_empty() && nodes.difference(&within).is_empty()
 }
 
-/// Labels by which jobs of a pool are kept together, the widest first; none if no job of it must be
-/// or if no label tells its nodes apart. Kueue places no DRA devices in a topology.
-pub fn topology_levels(
-    intent: &Intent,
-    cluster: &ClusterName,
-    pool: &PoolName,
-) -> &'static [&'static str] {
-    let contiguous = |workload: &Workload| {
-        workload.pool == *pool
-            && workload.cluster == *cluster
-            && workload.gang.is_some_and(|gang| gang.contiguous)
+/// A level at which jobs of a pool are kept together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level {
+    /// What it is.
+    pub level: TopologyLevel,
+    /// The node label that carries it.
+    pub label: String,
+}
+
+/// Levels at which jobs of a pool are kept together, the widest first; none if no job of it spans
+/// nodes or no label tells its nodes apart. Kueue places no DRA devices in a topology.
+///
+/// They are the levels of the queue that every node of the pool has. Of a queue without levels, jobs
+/// that ask for it are kept in an NVLink domain, whose label needs nobody to set it.
+pub fn topology_levels(intent: &Intent, cluster: &Cluster, pool: &PoolName) -> Vec<Level> {
+    let Scheduler::Kubernetes(kubernetes) = &cluster.scheduler else { return Vec::new() };
+    let Some(item) = intent.pools.get(pool).filter(|pool| pool.devices == Devices::DevicePlugin)
+    else {
+        return Vec::new();
     };
-    let labelled = |item: &Pool| {
-        item.devices == Devices::DevicePlugin && is_nvlink_domain(intent, cluster, item)
+    let stated = &kubernetes.queue.levels;
+    let mut jobs =
+        of_cluster(intent, &cluster.name).into_iter().filter(|p| p.workload.pool == *pool);
+    let is_placed = match stated.is_empty() {
+        true => jobs.any(|pods| pods.is_contiguous()),
+        false => jobs.any(|pods| pods.count > 1 || pods.workload.gang.is_some()),
     };
-    match intent.pools.get(pool) {
-        Some(item) if intent.workloads.values().any(contiguous) && labelled(item) => {
-            &[CLIQUE_LABEL, HOSTNAME_LABEL]
-        }
-        _ => &[],
+    if !is_placed {
+        return Vec::new();
     }
+    let levels: Vec<Level> = match stated.is_empty() {
+        true => [TopologyLevel::NvlinkDomain, TopologyLevel::Host]
+            .into_iter()
+            .filter(|level| has_level(intent, cluster, item, *level))
+            .map(|level| Level { level, label: level_label(intent, level) })
+            .collect(),
+        false => stated
+            .iter()
+            .filter_map(|(level, said)| match &said.label {
+                Some(label) => Some(Level { level: *level, label: label.clone() }),
+                None if has_level(intent, cluster, item, *level) => {
+                    Some(Level { level: *level, label: level_label(intent, *level) })
+                }
+                None => None,
+            })
+            .collect(),
+    };
+    // By nodes alone no job is kept together.
+    match levels.iter().all(|level| level.level == TopologyLevel::Host) {
+        true => Vec::new(),
+        false => levels,
+    }
+}
+
+/// The label of a level that nobody gave another: agents of the node set two of them, our rules the
+/// rest.
+pub fn level_label(intent: &Intent, level: TopologyLevel) -> String {
+    match level {
+        TopologyLevel::NvlinkDomain => CLIQUE_LABEL.to_owned(),
+        TopologyLevel::Host => HOSTNAME_LABEL.to_owned(),
+        TopologyLevel::Site | TopologyLevel::Leaf | TopologyLevel::Rack => {
+            format!("{}/{level}", intent.fleet.label_prefix)
+        }
+    }
+}
+
+/// True if the level says something about every node of a pool in the cluster.
+fn has_level(intent: &Intent, cluster: &Cluster, pool: &Pool, level: TopologyLevel) -> bool {
+    let Some(nodes) = pool.parts.get(&cluster.name) else { return false };
+    let racks = |at_site: bool| {
+        let racks = intent.racks.values().filter(move |rack| !at_site || rack.site.is_some());
+        racks.fold(Hostlist::default(), |all, rack| all.union(&rack.nodes))
+    };
+    let placed = match level {
+        TopologyLevel::Host => return true,
+        TopologyLevel::NvlinkDomain => return is_nvlink_domain(intent, &cluster.name, pool),
+        TopologyLevel::Site => racks(true),
+        TopologyLevel::Rack => racks(false),
+        TopologyLevel::Leaf => {
+            let attached = intent.fabrics.values().flat_map(|fabric| &fabric.attachments);
+            attached.fold(Hostlist::default(), |all, attached| all.union(&attached.nodes))
+        }
+    };
+    !nodes.is_empty() && nodes.difference(&placed).is_empty()
 }
 
 /// The name of the DeviceClass of one unit of a pool: `domain.fleetc.dev`.

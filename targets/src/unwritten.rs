@@ -80,7 +80,6 @@ fn of_kubernetes(kubernetes: &Kubernetes) -> Vec<&'static str> {
             kubernetes.gpu_operator.is_some() && kubernetes.distribution == Distribution::Openshift,
         ),
         ("queue", matches!(kubernetes.queue.kind, QueueKind::Kai | QueueKind::Volcano)),
-        ("level", !kubernetes.queue.levels.is_empty()),
         ("gitops", kubernetes.gitops.as_ref().is_some_and(|gitops| gitops.source.is_none())),
     ])
 }

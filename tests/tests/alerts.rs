@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use fleetc_schema::intent::StandardAlert;
 use fleetc_tests::{
-    FLEETS, Form, Texts, check_fleet, check_text, compiled, repository, rule_files, with_prelude,
+    FLEETS, Form, Texts, check_fleet, check_text, compiled, rule_files, with_prelude,
 };
 use serde_json::Value;
 
@@ -269,59 +269,4 @@ fn objects_of_many_classes_stay_below_the_limit() {
     let text = &files["clusters/serve/monitoring/rules.test.yaml"];
     let tests: Value = serde_yaml::from_str(text).unwrap();
     assert_eq!(tests["group_eval_order"].as_array().unwrap().len(), objects.len() - 1);
-}
-
-/// What an object holds that its schema does not know, by path.
-fn unknown(schema: &Value, object: &Value, path: &str, found: &mut Vec<String>) {
-    match object {
-        Value::Object(map) => {
-            for (key, value) in map {
-                let known = schema["properties"].get(key);
-                let known = known.or_else(|| schema.get("additionalProperties"));
-                match known {
-                    Some(schema) => unknown(schema, value, &format!("{path}/{key}"), found),
-                    // The API server knows the metadata of every object.
-                    None if path == "/metadata" => {}
-                    None => found.push(format!("{path}/{key}")),
-                }
-            }
-        }
-        Value::Array(items) => {
-            items.iter().for_each(|item| unknown(&schema["items"], item, path, found));
-        }
-        _ => {}
-    }
-}
-
-#[test]
-fn objects_hold_against_the_schemas_of_the_operator() {
-    for (name, spec) in FLEETS {
-        let files = compiled(&check_fleet(spec).unwrap()).unwrap();
-        let mut kinds = BTreeSet::new();
-        let monitoring =
-            |path: &str| path.contains("/80-monitoring/") && !path.ends_with("/kustomization.yaml");
-        for (path, text) in files.iter().filter(|(path, _)| monitoring(path)) {
-            let file = path.rsplit('/').next().unwrap();
-            let kind = file.split('-').next().unwrap();
-            kinds.insert(kind.to_owned());
-            let schema =
-                format!("tests/crds/prometheus-operator/monitoring.coreos.com_v1_{kind}.json");
-            let schema = std::fs::read_to_string(repository().join(schema)).unwrap();
-            let schema: Value = serde_json::from_str(&schema).unwrap();
-            let schema = &schema["schema"];
-            let object: Value = serde_yaml::from_str(text).unwrap();
-            let validator = jsonschema::validator_for(schema).unwrap();
-            let errors: Vec<String> =
-                validator.iter_errors(&object).map(|error| error.to_string()).collect();
-            assert_eq!(errors, [""; 0], "{name}/{path}");
-            let mut found = Vec::new();
-            unknown(schema, &object, "", &mut found);
-            assert_eq!(found, [""; 0], "{name}/{path}");
-            assert_eq!(object["kind"].as_str().unwrap().to_lowercase(), kind, "{path}");
-            let object = object["metadata"]["name"].as_str().unwrap().to_owned();
-            assert_eq!(file, format!("{kind}-{object}.yaml"), "{path}");
-        }
-        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
-        assert_eq!(kinds, ["prometheusrule", "servicemonitor"], "{name}");
-    }
 }

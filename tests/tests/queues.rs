@@ -360,6 +360,94 @@ workload "small" {{ team "t"; pool "nvl"; kind "ci"; gpus 1; memory "150GiB" }}
     assert_eq!(annotations("small"), free);
 }
 
+/// Two leaves of two racks each; the second pool stands in one rack that hangs on no leaf.
+const PLACES: &str = r#"
+fleet "f"
+cluster "k" { kubernetes "1.36" { distribution "upstream"; gpu-operator "26.7" namespace="gpu-operator"; driver "580.105.08" owner="os"; queue "kueue" version="0.19" { level "leaf"; level "rack"; level "nvlink-domain"; level "host" } } }
+rack "r1" nodes="h[1-4]"
+rack "r2" nodes="h[5-8]"
+rack "r3" nodes="h[9-12]"
+rack "r4" nodes="h[13-16]"
+rack "r5" nodes="o[1-4]"
+fabric "storage" kind="ethernet" { switch "l1"; attach "l1" nodes="h[1-16]" }
+fabric "ib" kind="infiniband" {
+    switch "s[1-2]"
+    switch "l[1-4]" uplinks="s[1-2]"
+    attach "l[1-2]" nodes="h[1-8]" rails=2
+    attach "l[3-4]" nodes="h[9-16]" rails=2
+}
+pool "held" { cluster "k"; system "dgx-h100"; nodes "h[1-16]"; sharing "whole" }
+pool "open" { cluster "k"; system "dgx-h100"; nodes "o[1-4]"; sharing "whole" }
+team "lab"
+workload "block" { team "lab"; pool "held"; gpus 64; gang contiguous=#true; memory "20GiB"; kind "pretrain" }
+workload "close" { team "lab"; pool "held"; gpus 32; gang; memory "20GiB"; kind "finetune" }
+workload "one" { team "lab"; pool "held"; gpus 8; memory "20GiB"; kind "finetune" }
+workload "rack" { team "lab"; pool "open"; gpus 16; gang contiguous=#true; memory "20GiB"; kind "finetune" }
+"#;
+
+#[test]
+fn jobs_are_kept_together_at_the_levels_that_their_nodes_have() {
+    let checked = check_text(Form::Kdl, PLACES).unwrap();
+    let found: Vec<&String> = checked.diagnostics.iter().map(|found| &found.title).collect();
+    let files = compiled(&checked).unwrap_or_else(|| panic!("{found:?}"));
+    let named = |start: &str| {
+        let start = format!("clusters/k/kubernetes/60-queues/{start}");
+        let path = files.keys().find(|path| path.starts_with(&start)).unwrap();
+        object(&files, path.strip_prefix("clusters/k/kubernetes/").unwrap())
+    };
+    let levels = |pool: &str| named(&format!("topology-{pool}-"))["spec"]["levels"].clone();
+    let (leaf, rack) = ("fleetc.dev/leaf", "fleetc.dev/rack");
+    let host = "kubernetes.io/hostname";
+    // Their NVLink domains lie inside the nodes: no level of theirs.
+    assert_eq!(
+        levels("held"),
+        json!([{"nodeLabel": leaf}, {"nodeLabel": rack}, {"nodeLabel": host}])
+    );
+    assert_eq!(levels("open"), json!([{"nodeLabel": rack}, {"nodeLabel": host}]));
+
+    let asks = |workload: &str| {
+        let job = object(&files, &format!("90-workloads/job-{workload}.yaml"));
+        job["spec"]["template"]["metadata"]["annotations"].clone()
+    };
+    let annotation = |kind: &str, value: &str| {
+        let mut all = serde_json::Map::new();
+        all.insert(format!("kueue.x-k8s.io/podset-{kind}-topology"), json!(value));
+        Value::Object(all)
+    };
+    // 64 GPUs are 8 nodes, more than a rack has: the block is a leaf.
+    assert_eq!(asks("block"), annotation("required", leaf));
+    assert_eq!(asks("close"), annotation("preferred", rack));
+    assert_eq!(asks("one"), annotation("unconstrained", "true"));
+    assert_eq!(asks("rack"), annotation("required", rack));
+
+    let places = |level: &str| {
+        let path = format!("30-nodes/nodefeaturerule-place-{level}.yaml");
+        let rules = object(&files, &path)["spec"]["rules"].clone();
+        let rules = rules.as_array().unwrap().iter().map(|rule| {
+            let names = &rule["matchFeatures"][0]["matchExpressions"]["nodename"]["value"];
+            (rule["labels"][format!("fleetc.dev/{level}")].clone(), names.clone())
+        });
+        rules.collect::<Vec<_>>()
+    };
+    // InfiniBand before Ethernet, and the rails of a node are one leaf.
+    assert_eq!(
+        places("leaf"),
+        [(json!("l1-2"), json!(["^h[1-8]$"])), (json!("l3-4"), json!(["^h9$", "^h1[0-6]$"])),]
+    );
+    assert_eq!(
+        places("rack"),
+        [
+            (json!("r1"), json!(["^h[1-4]$"])),
+            (json!("r2"), json!(["^h[5-8]$"])),
+            (json!("r3"), json!(["^h9$", "^h1[0-2]$"])),
+            (json!("r4"), json!(["^h1[3-6]$"])),
+            (json!("r5"), json!(["^o[1-4]$"])),
+        ]
+    );
+    // The agents of a node set the labels of the other two.
+    assert!(!files.keys().any(|path| path.contains("place-host") || path.contains("place-nvlink")));
+}
+
 #[test]
 fn a_job_over_nodes_is_indexed_has_time_to_save_and_asks_for_its_network() {
     let files = compile(

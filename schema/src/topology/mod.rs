@@ -7,6 +7,7 @@
 //! Invariant: edges lead from what is inside to what is around it, and in no circle.
 
 mod fabric;
+mod places;
 #[cfg(test)]
 mod tests;
 

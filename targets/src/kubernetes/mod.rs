@@ -47,6 +47,7 @@ impl Target for Objects {
         tree.extend(namespace::emit(intent, cluster, kubernetes));
         tree.extend(priority_class::emit(intent, cluster));
         tree.extend(node_labels::emit(intent, cluster, kubernetes));
+        tree.extend(node_labels::emit_places(intent, cluster, kubernetes));
         tree.extend(resource_quota::emit(intent, cluster, kubernetes));
         tree
     }

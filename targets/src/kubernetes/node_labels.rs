@@ -6,13 +6,15 @@
 //! v0.19.0, "NodeFeatureRule custom resource" (taints are off unless its master is told) and feature `system.name`, whose `nodename` is the name
 //! of the Node object.
 
-use fleetc_schema::ItemPath;
-use fleetc_schema::intent::{Class, Cluster, Intent, Kubernetes, Pool};
+use fleetc_schema::intent::{Class, Cluster, Intent, Kubernetes, Pool, QueueKind, TopologyLevel};
+use fleetc_schema::topology::Topology;
+use fleetc_schema::{Hostlist, ItemPath};
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::manifest::{self, Metadata, Stage};
-use crate::write::{header, node_names, yaml};
+use crate::pods::level_label;
+use crate::write::{header, yaml};
 use crate::{OutputFile, OutputTree};
 
 /// Labels that agents of the node set themselves.
@@ -31,14 +33,14 @@ struct NodeFeatureRule<'a> {
 
 #[derive(Serialize)]
 struct Spec<'a> {
-    rules: [Rule<'a>; 1],
+    rules: Vec<Rule<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Rule<'a> {
-    name: &'a str,
-    labels: IndexMap<&'a str, &'a str>,
+    name: String,
+    labels: IndexMap<String, &'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     taints: Vec<TaintOf<'a>>,
     match_features: [Matcher<'a>; 1],
@@ -70,7 +72,7 @@ pub fn emit(intent: &Intent, cluster: &Cluster, kubernetes: &Kubernetes) -> Outp
     let mut tree = OutputTree::default();
     for class in intent.classes_of(&cluster.name) {
         let Some(pool) = intent.pools.get(&class.node.pool) else { continue };
-        match kubernetes.gpu_operator.is_some() && pool.elastic.is_none() {
+        match is_ruled(kubernetes, pool) {
             true => rules(&mut tree, intent, cluster, class, pool),
             false => list(&mut tree, intent, cluster, class, pool),
         }
@@ -78,11 +80,16 @@ pub fn emit(intent: &Intent, cluster: &Cluster, kubernetes: &Kubernetes) -> Outp
     tree
 }
 
-fn labels(class: &Class) -> IndexMap<&str, &str> {
+fn labels(class: &Class) -> IndexMap<String, &str> {
     let all = class.node.advertised.labels.iter();
     all.filter(|(key, _)| !PUBLISHED.contains(&key.as_str()))
-        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .map(|(key, value)| (key.clone(), value.as_str()))
         .collect()
+}
+
+/// True if a rule can name the nodes of a class.
+fn is_ruled(kubernetes: &Kubernetes, pool: &Pool) -> bool {
+    kubernetes.gpu_operator.is_some() && pool.elastic.is_none()
 }
 
 fn items(class: &Class) -> Vec<ItemPath> {
@@ -97,37 +104,134 @@ fn rules(tree: &mut OutputTree, intent: &Intent, cluster: &Cluster, class: &Clas
         value: taint.value.as_deref(),
         effect: taint.effect.as_str(),
     });
-    let patterns = node_names::patterns(&class.nodes);
+    let patterns = patterns(&class.nodes);
     for (index, patterns) in patterns.chunks(PATTERNS).enumerate() {
         // A class may hold `_`, which the name of an object may not.
-        let mut name = class.node.name.as_str().replace('_', "-");
-        if index > 0 {
-            name = format!("{name}-{}", index + 1);
-        }
-        let object = NodeFeatureRule {
-            api_version: "nfd.k8s-sigs.io/v1alpha1",
-            kind: "NodeFeatureRule",
-            metadata: Metadata::of(format!("fleetc-{name}")),
-            spec: Spec {
-                rules: [Rule {
-                    name: class.node.name.as_str(),
-                    labels: labels(class),
-                    taints: taints.clone().collect(),
-                    match_features: [Matcher {
-                        feature: "system.name",
-                        match_expressions: IndexMap::from([(
-                            "nodename",
-                            Expression { op: "InRegexp", value: patterns },
-                        )]),
-                    }],
-                }],
-            },
+        let name = numbered(class.node.name.as_str().replace('_', "-"), index);
+        let rule = Rule {
+            name: class.node.name.to_string(),
+            labels: labels(class),
+            taints: taints.clone().collect(),
+            match_features: [matcher(patterns)],
         };
-        let head = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
-        let text = header(&[&head]) + &yaml::document(&object);
-        let path = manifest::object(&cluster.name, Stage::Nodes, "NodeFeatureRule", &name);
-        tree.add(path, OutputFile::one(items(class), text));
+        add(tree, intent, cluster, &name, items(class), vec![rule]);
     }
+}
+
+/// Patterns of node names. node-feature-discovery looks for a match anywhere in a name.
+fn patterns(nodes: &Hostlist) -> Vec<String> {
+    nodes.regexes().into_iter().map(|names| format!("^{names}$")).collect()
+}
+
+fn matcher(patterns: &[String]) -> Matcher<'_> {
+    Matcher {
+        feature: "system.name",
+        match_expressions: IndexMap::from([(
+            "nodename",
+            Expression { op: "InRegexp", value: patterns },
+        )]),
+    }
+}
+
+/// The name of the object that holds one part of several.
+fn numbered(name: String, index: usize) -> String {
+    match index {
+        0 => name,
+        index => format!("{name}-{}", index + 1),
+    }
+}
+
+fn add(
+    tree: &mut OutputTree,
+    intent: &Intent,
+    cluster: &Cluster,
+    name: &str,
+    items: Vec<ItemPath>,
+    rules: Vec<Rule<'_>>,
+) {
+    let object = NodeFeatureRule {
+        api_version: "nfd.k8s-sigs.io/v1alpha1",
+        kind: "NodeFeatureRule",
+        metadata: Metadata::of(format!("fleetc-{name}")),
+        spec: Spec { rules },
+    };
+    let head = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
+    let text = header(&[&head]) + &yaml::document(&object);
+    let path = manifest::object(&cluster.name, Stage::Nodes, "NodeFeatureRule", name);
+    tree.add(path, OutputFile::one(items, text));
+}
+
+/// Places by which a queue keeps jobs together: one object a level, one rule a place.
+pub fn emit_places(intent: &Intent, cluster: &Cluster, kubernetes: &Kubernetes) -> OutputTree {
+    let mut tree = OutputTree::default();
+    let queue = &kubernetes.queue;
+    // Kueue reads levels from labels; of the other queues nothing is written yet.
+    let levels = queue.levels.iter().filter(|(_, said)| said.label.is_none());
+    let levels: Vec<TopologyLevel> = match queue.kind {
+        QueueKind::Kueue => levels.map(|(level, _)| *level).collect(),
+        QueueKind::Kai | QueueKind::Volcano | QueueKind::None => Vec::new(),
+    };
+    if levels.is_empty() {
+        return tree;
+    }
+    let topology = Topology::of(intent);
+    let classes = intent.classes_of(&cluster.name).filter(|class| {
+        intent.pools.get(&class.node.pool).is_some_and(|pool| is_ruled(kubernetes, pool))
+    });
+    let ruled = classes.fold(Hostlist::default(), |all, class| all.union(&class.nodes));
+    for level in levels {
+        let item = ItemPath::item("cluster", &cluster.name)
+            .child("kubernetes")
+            .child("queue")
+            .keyed("level", [level]);
+        let label = level_label(intent, level);
+        let places = topology.places(intent, &cluster.name, level);
+        let ours = places.iter().map(|(place, nodes)| (place, nodes.intersection(&ruled)));
+        let ours: Vec<_> = ours
+            .filter(|(_, nodes)| !nodes.is_empty())
+            .map(|(place, nodes)| (place, patterns(&nodes)))
+            .collect();
+        for (index, part) in parts(&ours).enumerate() {
+            let rules = part.iter().map(|(place, patterns)| Rule {
+                name: format!("{level} {place}"),
+                labels: IndexMap::from([(label.clone(), place.as_str())]),
+                taints: Vec::new(),
+                match_features: [matcher(patterns)],
+            });
+            let name = numbered(format!("place-{level}"), index);
+            add(&mut tree, intent, cluster, &name, vec![item.clone()], rules.collect());
+        }
+        let rest: String = places
+            .iter()
+            .map(|(place, nodes)| (place, nodes.difference(&ruled)))
+            .filter(|(_, nodes)| !nodes.is_empty())
+            .map(|(place, nodes)| format!("{nodes} {label}={place}\n"))
+            .collect();
+        if !rest.is_empty() {
+            let fleet = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
+            let why = "No rule can set these labels: set them with kubectl label, or when the nodes join.";
+            let path =
+                manifest::path(&cluster.name, Stage::Nodes, &format!("place-{level}.labels"));
+            tree.add(path, OutputFile::one([item], header(&[&fleet, why]) + &rest));
+        }
+    }
+    tree
+}
+
+/// Places in as few parts as hold so many patterns each.
+fn parts<T>(places: &[(T, Vec<String>)]) -> impl Iterator<Item = &[(T, Vec<String>)]> {
+    let mut left = places;
+    std::iter::from_fn(move || {
+        let mut patterns = 0;
+        let fits = |(_, of): &&(T, Vec<String>)| {
+            patterns += of.len();
+            patterns <= PATTERNS
+        };
+        let count = left.iter().take_while(fits).count().max(1).min(left.len());
+        let (part, rest) = left.split_at(count);
+        left = rest;
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 /// Files to be read by a person or a script: labels, and taints if there are any.

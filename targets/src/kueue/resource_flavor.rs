@@ -8,7 +8,7 @@
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{Cluster, Intent};
-use fleetc_schema::name::{ClusterName, PoolName};
+use fleetc_schema::name::PoolName;
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ struct Topology {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Level {
-    node_label: &'static str,
+    node_label: String,
 }
 
 /// Writes the flavors of a cluster, and their topologies.
@@ -45,13 +45,13 @@ pub fn emit(intent: &Intent, cluster: &Cluster, tree: &mut OutputTree) {
         }
         let head = head(intent, cluster, &format!(", pool {pool}"));
         let item = || [ItemPath::item("pool", pool)];
-        let levels = pods::topology_levels(intent, &cluster.name, pool);
+        let levels = pods::topology_levels(intent, cluster, pool);
         if !levels.is_empty() {
             let topology = Object {
                 api_version: API,
                 kind: "Topology",
-                metadata: Metadata::of(topology_name(pool, levels)),
-                body: Spec { spec: topology(levels) },
+                metadata: Metadata::of(topology_name(pool, &levels)),
+                body: Spec { spec: topology(&levels) },
             };
             let path = topology.path(&cluster.name, Stage::Queues);
             tree.add(path, topology.file(&head, item()));
@@ -60,7 +60,7 @@ pub fn emit(intent: &Intent, cluster: &Cluster, tree: &mut OutputTree) {
             api_version: API,
             kind: "ResourceFlavor",
             metadata: Metadata::of(name(intent, cluster, pool)),
-            body: Spec { spec: flavor(intent, &cluster.name, pool) },
+            body: Spec { spec: flavor(intent, cluster, pool) },
         };
         tree.add(flavor.path(&cluster.name, Stage::Queues), flavor.file(&head, item()));
     }
@@ -68,28 +68,29 @@ pub fn emit(intent: &Intent, cluster: &Cluster, tree: &mut OutputTree) {
 
 /// The name of a pool's flavor.
 pub fn name(intent: &Intent, cluster: &Cluster, pool: &PoolName) -> String {
-    let flavor = flavor(intent, &cluster.name, pool);
+    let flavor = flavor(intent, cluster, pool);
     match flavor.topology_name {
         None => pool.to_string(),
         Some(_) => format!("{pool}-{}", content_hash(&flavor)),
     }
 }
 
-fn flavor(intent: &Intent, cluster: &ClusterName, pool: &PoolName) -> ResourceFlavor {
+fn flavor(intent: &Intent, cluster: &Cluster, pool: &PoolName) -> ResourceFlavor {
     let label = format!("{}/pool", intent.fleet.label_prefix);
     let levels = pods::topology_levels(intent, cluster, pool);
     let item = intent.pools.get(pool);
     ResourceFlavor {
         node_labels: IndexMap::from([(label, pool.to_string())]),
         tolerations: item.map(pods::tolerations).unwrap_or_default(),
-        topology_name: (!levels.is_empty()).then(|| topology_name(pool, levels)),
+        topology_name: (!levels.is_empty()).then(|| topology_name(pool, &levels)),
     }
 }
 
-fn topology(levels: &[&'static str]) -> Topology {
-    Topology { levels: levels.iter().map(|node_label| Level { node_label }).collect() }
+fn topology(levels: &[pods::Level]) -> Topology {
+    let label = |level: &pods::Level| Level { node_label: level.label.clone() };
+    Topology { levels: levels.iter().map(label).collect() }
 }
 
-fn topology_name(pool: &PoolName, levels: &[&'static str]) -> String {
+fn topology_name(pool: &PoolName, levels: &[pods::Level]) -> String {
     format!("{pool}-{}", content_hash(&topology(levels)))
 }

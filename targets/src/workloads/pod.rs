@@ -3,7 +3,7 @@
 //! Limits are equal to requests: GPUs cannot be overcommitted, and what a pod may use beyond its
 //! request it takes from the data loaders of its neighbours.
 
-use fleetc_schema::intent::{Devices, FabricKind, Intent, Kubernetes};
+use fleetc_schema::intent::{Devices, FabricKind, Intent, Kubernetes, TopologyLevel};
 use fleetc_schema::units::Bytes;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -196,19 +196,27 @@ pub fn labels(intent: &Intent, pods: &Pods<'_>) -> IndexMap<String, String> {
 
 /// How Kueue places the pods, where the flavor of the pool has a topology: a job that says nothing is
 /// refused there.
+///
+/// A job that must be kept together asks for one block: an NVLink domain, a leaf or a rack, whichever
+/// is the widest that its levels know. Others that span nodes are packed as closely as they can be.
 fn annotations(intent: &Intent, pods: &Pods<'_>) -> IndexMap<&'static str, String> {
-    let levels = topology_levels(intent, &pods.workload.cluster, &pods.workload.pool);
-    let contiguous = pods.workload.gang.is_some_and(|gang| gang.contiguous);
-    let annotation = match (levels.first(), contiguous) {
-        (None, _) => None,
-        (Some(widest), true) => {
-            Some(("kueue.x-k8s.io/podset-required-topology", (*widest).to_owned()))
+    let Some(cluster) = intent.clusters.get(&pods.workload.cluster) else { return IndexMap::new() };
+    let levels = topology_levels(intent, cluster, &pods.workload.pool);
+    if levels.is_empty() {
+        return IndexMap::new();
+    }
+    let labelled = |level| levels.iter().find(|l| l.level == level).map(|l| l.label.clone());
+    let block = [TopologyLevel::NvlinkDomain, TopologyLevel::Leaf, TopologyLevel::Rack];
+    let block = block.into_iter().find_map(labelled).filter(|_| pods.is_contiguous());
+    let closest = levels.iter().rfind(|level| level.level != TopologyLevel::Host);
+    let annotation = match (block, closest) {
+        (Some(block), _) => ("kueue.x-k8s.io/podset-required-topology", block),
+        (None, Some(level)) if pods.count > 1 => {
+            ("kueue.x-k8s.io/podset-preferred-topology", level.label.clone())
         }
-        (Some(_), false) => {
-            Some(("kueue.x-k8s.io/podset-unconstrained-topology", "true".to_owned()))
-        }
+        (None, _) => ("kueue.x-k8s.io/podset-unconstrained-topology", "true".to_owned()),
     };
-    annotation.into_iter().collect()
+    IndexMap::from([annotation])
 }
 
 /// The pods of a replica stand in one NVLink domain; two replicas may stand in two.

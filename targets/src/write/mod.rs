@@ -7,7 +7,6 @@ pub mod csv;
 pub mod json;
 pub mod key_value;
 pub mod mig_parted;
-pub mod node_names;
 pub mod shell;
 pub mod yaml;
 

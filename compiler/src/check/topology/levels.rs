@@ -259,9 +259,16 @@ pub fn level_without_label(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
                     let here = job.workload.pool == *pool_name && job.workload.cluster == *name;
                     here && (job.spans_nodes() || job.workload.gang.is_some())
                 });
-                // A pool that is wholly without places, and whose jobs need none, is not placed by
-                // topology.
-                if lost.is_empty() || !(gang || here().any(|s| has_level(*level, &s))) {
+                // A pool is placed by the levels that its nodes have; one without any is not placed,
+                // which only its jobs over nodes mind.
+                let has_another = || {
+                    queue.levels.iter().any(|(other, said)| {
+                        *other != TopologyLevel::Host
+                            && (said.label.is_some() || here().all(|s| has_level(*other, &s)))
+                    })
+                };
+                let is_placed = here().any(|s| has_level(*level, &s));
+                if lost.is_empty() || !(is_placed || gang && !has_another()) {
                     continue;
                 }
                 let title = format!("nothing sets the label of level `{level}` on `{lost}`");

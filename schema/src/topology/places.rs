@@ -1,0 +1,88 @@
+//! Where nodes are, in words that a node label can hold.
+
+use indexmap::IndexMap;
+
+use super::Topology;
+use super::fabric::LogicalSwitch;
+use crate::Hostlist;
+use crate::intent::{FabricKind, Intent, TopologyLevel};
+use crate::name::{ClusterName, FabricName};
+
+/// The longest value of a node label. Source: Kubernetes, "Labels and Selectors".
+const LABEL_LIMIT: usize = 63;
+
+impl Topology {
+    /// The nodes of a cluster by the place that a level names: sites, racks, or leaf switches of the
+    /// best fabric that has them. Empty for levels that agents of the node name themselves.
+    pub fn places(
+        &self,
+        intent: &Intent,
+        cluster: &ClusterName,
+        level: TopologyLevel,
+    ) -> IndexMap<String, Hostlist> {
+        let mut places: IndexMap<String, Hostlist> = IndexMap::new();
+        // The same name in two fabrics is two switches.
+        let mut fabric_of: IndexMap<String, &FabricName> = IndexMap::new();
+        for standing in self.standings().filter(|s| s.group.cluster == *cluster) {
+            let place = match level {
+                TopologyLevel::Site => standing.site.map(ToString::to_string),
+                TopologyLevel::Rack => standing.rack.map(ToString::to_string),
+                TopologyLevel::Leaf => {
+                    let gain = |(fabric, _): &&(&FabricName, usize)| {
+                        intent.fabrics.get(*fabric).map(|fabric| rank(fabric.kind))
+                    };
+                    standing.leaves.iter().min_by_key(gain).and_then(|(fabric, at)| {
+                        let switch = self.fabric(fabric)?.switches.get(*at)?;
+                        let name = switch.name(LABEL_LIMIT);
+                        let first = *fabric_of.entry(name.clone()).or_insert(*fabric);
+                        Some(match first == *fabric {
+                            true => name,
+                            false => switch.name_in(fabric, LABEL_LIMIT),
+                        })
+                    })
+                }
+                TopologyLevel::NvlinkDomain | TopologyLevel::Host => None,
+            };
+            if let Some(place) = place {
+                let nodes = places.entry(place).or_default();
+                *nodes = nodes.union(&standing.group.nodes);
+            }
+        }
+        places
+    }
+}
+
+/// Fabrics by how much jobs gain from staying within one.
+fn rank(kind: FabricKind) -> u8 {
+    match kind {
+        FabricKind::Infiniband => 0,
+        FabricKind::Efa => 1,
+        FabricKind::Roce => 2,
+        FabricKind::Ethernet => 3,
+    }
+}
+
+impl LogicalSwitch {
+    /// Its name where lists have no place: its switches without the signs of a list, `leaf1-8`.
+    pub fn name(&self, limit: usize) -> String {
+        let list = self.names.to_string();
+        let signs = |c| match c {
+            '[' | ']' => None,
+            ',' => Some('_'),
+            c => Some(c),
+        };
+        let name: String = list.chars().filter_map(signs).collect();
+        match self.names.first() {
+            Some(first) if name.len() > limit => {
+                format!("{first}.and-{}", self.names.len().saturating_sub(1))
+            }
+            _ => name,
+        }
+    }
+
+    /// Its name where another fabric has a switch of that name.
+    fn name_in(&self, fabric: &FabricName, limit: usize) -> String {
+        let room = limit.saturating_sub(fabric.as_str().len() + 1);
+        format!("{}.{fabric}", self.name(room))
+    }
+}
