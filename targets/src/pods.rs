@@ -6,6 +6,7 @@ use fleetc_schema::intent::{
     Workload,
 };
 use fleetc_schema::name::{ClusterName, PoolName, WorkloadName};
+use fleetc_schema::topology::place_key;
 use serde::Serialize;
 
 use crate::manifest::{content_hash, shortened};
@@ -211,14 +212,14 @@ pub fn topology_levels(intent: &Intent, cluster: &Cluster, pool: &PoolName) -> V
 
 /// The label of a level that nobody gave another: agents of the node set two of them, our rules the
 /// rest.
-pub fn level_label(intent: &Intent, level: TopologyLevel) -> String {
-    match level {
-        TopologyLevel::NvlinkDomain => CLIQUE_LABEL.to_owned(),
-        TopologyLevel::Host => HOSTNAME_LABEL.to_owned(),
-        TopologyLevel::Site | TopologyLevel::Leaf | TopologyLevel::Rack => {
-            format!("{}/{level}", intent.fleet.label_prefix)
+fn level_label(intent: &Intent, level: TopologyLevel) -> String {
+    let of_agents = match level {
+        TopologyLevel::NvlinkDomain => CLIQUE_LABEL,
+        TopologyLevel::Site | TopologyLevel::Leaf | TopologyLevel::Rack | TopologyLevel::Host => {
+            HOSTNAME_LABEL
         }
-    }
+    };
+    place_key(intent, level).unwrap_or_else(|| of_agents.to_owned())
 }
 
 /// True if the level says something about every node of a pool in the cluster.

@@ -116,10 +116,22 @@ pub fn node(checked: &Checked, name: &str) -> Result<String, String> {
     if let Some((policy, _)) = &node.policy {
         out.push_str(&format!("  policy   {policy}\n"));
     }
-    out.push_str(&published(intent, node));
+    out.push_str(&published(intent, node, &place_labels(checked, node, name)));
     out.push_str(&gpus(node));
     out.push_str(&addresses(intent, node, name));
     Ok(out)
+}
+
+/// Labels of the place of a node by which its queue keeps jobs together.
+fn place_labels(checked: &Checked, node: &NodeClass, name: &str) -> Vec<String> {
+    let intent = checked.partial_intent();
+    let Some(cluster) = intent.clusters.get(&node.cluster) else { return Vec::new() };
+    let labels = checked.topology().place_labels(intent, cluster);
+    let of_node = labels.iter().filter_map(|label| {
+        let (place, _) = label.places.iter().find(|(_, nodes)| nodes.contains(name))?;
+        Some(format!("{}={place}", label.key))
+    });
+    of_node.collect()
 }
 
 /// Which of the class's nodes it is, from 1.
@@ -178,7 +190,7 @@ fn whereabouts(topology: &Topology, name: &str) -> String {
 }
 
 /// What the agents of the node publish.
-fn published(intent: &Intent, node: &NodeClass) -> String {
+fn published(intent: &Intent, node: &NodeClass, places: &[String]) -> String {
     let mut out = String::new();
     let pool = intent.pools.get(&node.pool);
     if !node.advertised.gres.is_empty() {
@@ -202,6 +214,7 @@ fn published(intent: &Intent, node: &NodeClass) -> String {
         for (label, value) in &node.advertised.labels {
             out.push_str(&format!("    label {label}={value}\n"));
         }
+        places.iter().for_each(|label| out.push_str(&format!("    label {label}\n")));
     }
     if !node.advertised.devices.is_empty() {
         out.push_str("  DRA, driver gpu.nvidia.com\n");

@@ -20,6 +20,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
 pub use fabric::{LogicalFabric, LogicalSwitch};
+pub use places::{PlaceLabel, place_key};
 
 use crate::Hostlist;
 use crate::hostlist::cuts;

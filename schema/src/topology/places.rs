@@ -5,16 +5,53 @@ use indexmap::IndexMap;
 use super::Topology;
 use super::fabric::LogicalSwitch;
 use crate::Hostlist;
-use crate::intent::{FabricKind, Intent, TopologyLevel};
+use crate::intent::{Cluster, FabricKind, Intent, QueueKind, Scheduler, TopologyLevel};
 use crate::name::{ClusterName, FabricName};
 
 /// The longest value of a node label. Source: Kubernetes, "Labels and Selectors".
 const LABEL_LIMIT: usize = 63;
 
+/// A level whose label tells where nodes are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceLabel {
+    /// The level.
+    pub level: TopologyLevel,
+    /// The key of its label.
+    pub key: String,
+    /// Its values, each with the nodes that have it.
+    pub places: IndexMap<String, Hostlist>,
+}
+
+/// The key of the label of a level that is ours; none for those that agents of the node name.
+pub fn place_key(intent: &Intent, level: TopologyLevel) -> Option<String> {
+    match level {
+        TopologyLevel::Site | TopologyLevel::Leaf | TopologyLevel::Rack => {
+            Some(format!("{}/{level}", intent.fleet.label_prefix))
+        }
+        TopologyLevel::NvlinkDomain | TopologyLevel::Host => None,
+    }
+}
+
 impl Topology {
+    /// Labels of ours by which the queue of a cluster keeps jobs together. Kueue reads them; of the
+    /// other queues nothing is written.
+    pub fn place_labels(&self, intent: &Intent, cluster: &Cluster) -> Vec<PlaceLabel> {
+        let Scheduler::Kubernetes(kubernetes) = &cluster.scheduler else { return Vec::new() };
+        match kubernetes.queue.kind {
+            QueueKind::Kueue => {}
+            QueueKind::Kai | QueueKind::Volcano | QueueKind::None => return Vec::new(),
+        }
+        let ours = kubernetes.queue.levels.iter().filter(|(_, said)| said.label.is_none());
+        ours.filter_map(|(level, _)| {
+            let places = self.places(intent, &cluster.name, *level);
+            Some(PlaceLabel { level: *level, key: place_key(intent, *level)?, places })
+        })
+        .collect()
+    }
+
     /// The nodes of a cluster by the place that a level names: sites, racks, or leaf switches of the
     /// best fabric that has them. Empty for levels that agents of the node name themselves.
-    pub fn places(
+    fn places(
         &self,
         intent: &Intent,
         cluster: &ClusterName,

@@ -6,14 +6,13 @@
 //! v0.19.0, "NodeFeatureRule custom resource" (taints are off unless its master is told) and feature `system.name`, whose `nodename` is the name
 //! of the Node object.
 
-use fleetc_schema::intent::{Class, Cluster, Intent, Kubernetes, Pool, QueueKind, TopologyLevel};
-use fleetc_schema::topology::Topology;
+use fleetc_schema::intent::{Class, Cluster, Intent, Kubernetes, Pool};
+use fleetc_schema::topology::{PlaceLabel, Topology};
 use fleetc_schema::{Hostlist, ItemPath};
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::manifest::{self, Metadata, Stage};
-use crate::pods::level_label;
 use crate::write::{header, yaml};
 use crate::{OutputFile, OutputTree};
 
@@ -164,28 +163,18 @@ fn add(
 /// Places by which a queue keeps jobs together: one object a level, one rule a place.
 pub fn emit_places(intent: &Intent, cluster: &Cluster, kubernetes: &Kubernetes) -> OutputTree {
     let mut tree = OutputTree::default();
-    let queue = &kubernetes.queue;
-    // Kueue reads levels from labels; of the other queues nothing is written yet.
-    let levels = queue.levels.iter().filter(|(_, said)| said.label.is_none());
-    let levels: Vec<TopologyLevel> = match queue.kind {
-        QueueKind::Kueue => levels.map(|(level, _)| *level).collect(),
-        QueueKind::Kai | QueueKind::Volcano | QueueKind::None => Vec::new(),
-    };
-    if levels.is_empty() {
+    if kubernetes.queue.levels.is_empty() {
         return tree;
     }
-    let topology = Topology::of(intent);
     let classes = intent.classes_of(&cluster.name).filter(|class| {
         intent.pools.get(&class.node.pool).is_some_and(|pool| is_ruled(kubernetes, pool))
     });
     let ruled = classes.fold(Hostlist::default(), |all, class| all.union(&class.nodes));
-    for level in levels {
+    for PlaceLabel { level, key, places } in Topology::of(intent).place_labels(intent, cluster) {
         let item = ItemPath::item("cluster", &cluster.name)
             .child("kubernetes")
             .child("queue")
             .keyed("level", [level]);
-        let label = level_label(intent, level);
-        let places = topology.places(intent, &cluster.name, level);
         let ours = places.iter().map(|(place, nodes)| (place, nodes.intersection(&ruled)));
         let ours: Vec<_> = ours
             .filter(|(_, nodes)| !nodes.is_empty())
@@ -194,7 +183,7 @@ pub fn emit_places(intent: &Intent, cluster: &Cluster, kubernetes: &Kubernetes) 
         for (index, part) in parts(&ours).enumerate() {
             let rules = part.iter().map(|(place, patterns)| Rule {
                 name: format!("{level} {place}"),
-                labels: IndexMap::from([(label.clone(), place.as_str())]),
+                labels: IndexMap::from([(key.clone(), place.as_str())]),
                 taints: Vec::new(),
                 match_features: [matcher(patterns)],
             });
@@ -205,7 +194,7 @@ pub fn emit_places(intent: &Intent, cluster: &Cluster, kubernetes: &Kubernetes) 
             .iter()
             .map(|(place, nodes)| (place, nodes.difference(&ruled)))
             .filter(|(_, nodes)| !nodes.is_empty())
-            .map(|(place, nodes)| format!("{nodes} {label}={place}\n"))
+            .map(|(place, nodes)| format!("{nodes} {key}={place}\n"))
             .collect();
         if !rest.is_empty() {
             let fleet = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
