@@ -65,6 +65,35 @@ fn a_policy_that_kubernetes_keeps_is_told_for_each_tier_that_changes_it() {
 }
 
 #[test]
+fn the_first_use_of_dra_is_told_if_more_than_one_job_depends_on_it() {
+    let cluster = "cluster \"serve\" { kubernetes \"1.36\" { distribution \"upstream\"; gpu-operator \"26.7\" namespace=\"gpu-operator\"; driver \"580.105.08\" owner=\"os\"; dra-driver \"0.5\"; queue \"none\" } }\n";
+    let pool = |name: &str, devices: &str| {
+        format!(
+            "pool \"{name}\" {{ cluster \"serve\"; system \"dgx-h100\"; nodes \"{name}[1-2]\"; sharing \"whole\"; devices \"{devices}\" }}\n"
+        )
+    };
+    let job = |name: &str, pool: &str| {
+        format!(
+            "workload \"{name}\" {{ team \"research\"; pool \"{pool}\"; kind \"finetune\"; memory \"60GiB\" }}\n"
+        )
+    };
+    let fleet =
+        |a: &str, b: &str, jobs: &str| format!("{cluster}{}{}{jobs}", pool("a", a), pool("b", b));
+    let told = ["dra/everything-at-once"];
+    let jobs = job("x", "a") + &job("y", "a");
+    let plain = fleet("device-plugin", "device-plugin", &jobs);
+    assert_eq!(drawn(&plain, &fleet("dra", "device-plugin", &jobs)), told);
+    let spread = job("x", "a") + &job("y", "b");
+    assert_eq!(drawn(&plain, &fleet("dra", "dra", &spread)), told);
+    // One job is a pilot, and so is a pool that nothing runs in yet.
+    assert_eq!(drawn(&plain, &fleet("dra", "device-plugin", &spread)), [""; 0]);
+    assert_eq!(drawn(&plain, &fleet("device-plugin", "dra", &jobs)), [""; 0]);
+    // The second pool is no first use.
+    let pilot = fleet("device-plugin", "dra", &jobs);
+    assert_eq!(drawn(&pilot, &fleet("dra", "dra", &jobs)), [""; 0]);
+}
+
+#[test]
 fn a_taint_that_evicts_drains_and_one_that_does_not_is_for_new_pods() {
     let pool = |taint: &str| {
         let text = format!(

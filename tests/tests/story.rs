@@ -130,6 +130,11 @@ fn the_numbers_change_in_every_file_that_has_them() {
         assert_eq!(advertised(&story.after), (gres(44, 4), resources(44, 4)));
     }
     story.line_changes(
+        "clusters/hpc/mig/fleetc-mig.sh",
+        "gpu 7 on 9:0:3g.40gb 9:4:3g.40gb\n",
+        "gpu 7 on 9:4:3g.40gb 19:0:1g.10gb 19:1:1g.10gb 19:2:1g.10gb 19:3:1g.10gb\n",
+    );
+    story.line_changes(
         "clusters/hpc/slurm/accounting.sh",
         "GrpTRES=gres/gpu=42,gres/gpu:h100=-1,gres/gpu:1g.10gb=42,gres/gpu:3g.40gb=0 ",
         "GrpTRES=gres/gpu=74,gres/gpu:h100=-1,gres/gpu:1g.10gb=74,gres/gpu:3g.40gb=0 ",
@@ -154,13 +159,17 @@ fn files_that_do_not_count_slices_stay_as_they_are() {
         changed,
         [
             "clusters/hpc/intent/classes/slices.hpc.json",
+            "clusters/hpc/intent/index.json",
+            "clusters/hpc/mig/fleetc-mig.sh",
             "clusters/hpc/mig/mig-parted.yaml",
             "clusters/hpc/monitoring/rules.test.yaml",
             "clusters/hpc/monitoring/rules.yaml",
             "clusters/hpc/slurm/accounting.sh",
             "clusters/hpc/slurm/slurm.conf",
             "clusters/serve/intent/classes/slices.serve.json",
+            "clusters/serve/intent/index.json",
             "clusters/serve/kubernetes/30-nodes/configmap-fleetc-mig-parted.yaml",
+            "clusters/serve/kubernetes/40-operator/configmap-fleetc-intent.yaml",
             "clusters/serve/kubernetes/70-quotas/resourcequota-product.yaml",
             "clusters/serve/kubernetes/80-monitoring/prometheusrule-fleetc-serve-expected.yaml",
             "clusters/serve/mig/mig-parted.yaml",
@@ -168,6 +177,7 @@ fn files_that_do_not_count_slices_stay_as_they_are() {
             "fleet/intent/classes/slices.hpc.json",
             "fleet/intent/classes/slices.serve.json",
             "fleet/intent/fleet.json",
+            "fleet/intent/index.json",
             "fleet/intent/sources.jsonl",
             "fleetc.manifest.json",
         ]

@@ -5,7 +5,7 @@
 
 mod sources;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fleetc_schema::intent::{
     CLASS_SCHEMA, ClassDocument, GpuIndexes, GpuSlot, INDEX_SCHEMA, Index, NodeClass, Override,
@@ -13,6 +13,7 @@ use fleetc_schema::intent::{
 };
 use fleetc_schema::name::{ClassName, FleetName, RackName};
 use fleetc_schema::{Hostlist, ItemPath};
+use sha2::{Digest, Sha256};
 
 use crate::input::{self, Folder, InputError};
 use fleetc_schema::pci::{BusId, DeviceId};
@@ -68,7 +69,7 @@ pub enum IntentError {
         /// The fleet that was searched.
         fleet: FleetName,
         /// Its index.
-        index: std::path::PathBuf,
+        index: PathBuf,
     },
 }
 
@@ -89,9 +90,8 @@ pub fn load(folder: &Path, node: &str) -> Result<NodeIntent, IntentError> {
         let fleet = index.fleet;
         return Err(IntentError::UnknownNode { node: node.to_owned(), fleet, index: shown });
     };
-    let (class, device_ids) = load_class(&folder, class_name)?;
-    let files = index.overrides.get(class_name).copied().unwrap_or_default();
-    let known = load_override(&folder, &class, node, files)?;
+    let (class, device_ids) = load_class(&folder, &index, class_name)?;
+    let known = load_override(&folder, &index, &class, node)?;
     let mut wanted = item_paths(&class, node);
     wanted.extend(known.iter().map(|known| known.path.clone()));
     let sources = match folder.file("sources.jsonl") {
@@ -117,34 +117,55 @@ fn only_one<'a, K: std::fmt::Display>(
     }
 }
 
-fn load_class(folder: &Folder, name: &ClassName) -> Result<(NodeClass, Vec<DeviceId>), InputError> {
+/// Reads a file of the folder. One that is not the one that the index lists is refused: the folder was
+/// edited, or copied in part.
+fn listed(folder: &Folder, index: &Index, name: &str) -> Result<(PathBuf, Vec<u8>), InputError> {
+    let file = folder.file(name)?;
+    let bytes = input::read_to_end(&file.shown, file.file)?;
+    let same = |hash: &String| {
+        let read: String =
+            Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        read == *hash
+    };
+    match index.files.get(name) {
+        Some(hash) if !same(hash) => {
+            let problem = "it is not the file that index.json lists: the folder was edited, or copied in part";
+            Err(InputError::content(&file.shown, problem))
+        }
+        // Folders of an earlier version list none.
+        Some(_) | None => Ok((file.shown, bytes)),
+    }
+}
+
+fn load_class(
+    folder: &Folder,
+    index: &Index,
+    name: &ClassName,
+) -> Result<(NodeClass, Vec<DeviceId>), InputError> {
     // A class name holds no `/` and no empty part, so this stays in the folder.
-    let file = folder.file(&format!("classes/{name}.json"))?;
-    let shown = file.shown;
-    let bytes = input::read_to_end(&shown, file.file)?;
+    let (shown, bytes) = listed(folder, index, &format!("classes/{name}.json"))?;
     let document: ClassDocument<'static> = input::document(&shown, &bytes, CLASS_SCHEMA)?;
     let class = document.class.into_owned();
     let device_ids = check_class(name, &class);
     Ok((class, device_ids.map_err(|problem| InputError::content(&shown, problem))?))
 }
 
-/// Finds what is known of a node in the overrides of its class, which are in so many files.
+/// Finds what is known of a node in the overrides of its class.
 fn load_override(
     folder: &Folder,
+    index: &Index,
     class: &NodeClass,
     node: &str,
-    files: u32,
 ) -> Result<Option<Override>, InputError> {
     let mut known: Option<Override> = None;
+    let files = index.overrides.get(&class.name).copied().unwrap_or_default();
     if files > MAX_OVERRIDE_FILES {
         let problem = format!("more than {MAX_OVERRIDE_FILES} files of overrides");
         return Err(InputError::content(Path::new("index.json"), problem));
     }
     for number in 0..files {
         // As for the class: the name stays in the folder.
-        let file = folder.file(&overrides_file(&class.name, number, files))?;
-        let shown = file.shown;
-        let bytes = input::read_to_end(&shown, file.file)?;
+        let (shown, bytes) = listed(folder, index, &overrides_file(&class.name, number, files))?;
         for (line, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
             // Most lines are about other nodes; all of them are read, since a list may hold this one.
             if text.is_empty() {

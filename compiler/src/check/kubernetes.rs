@@ -2,7 +2,9 @@
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::intent::{Distribution, Kubernetes, Pool, Scheduler, TaintEffect};
+use fleetc_schema::intent::{
+    Devices, Distribution, Kubernetes, Pool, Scheduler, Taint, TaintEffect,
+};
 use fleetc_schema::name::{ClusterName, PoolName};
 
 use crate::lower::Lowered;
@@ -74,6 +76,44 @@ pub fn untainted_gpu_nodes(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
                     .note("a node without CPU or memory left takes no job, and its GPUs stand idle")
                     .help("add `taint \"nvidia.com/gpu\" value=\"present\" effect=\"NoSchedule\"`")
                     .help("NVIDIA's agents tolerate it; pods that ask for GPUs must too"),
+            );
+        }
+    }
+}
+
+/// What the agents of NVIDIA tolerate unless told otherwise. Source: NVIDIA/k8s-device-plugin v0.20.0 and
+/// NVIDIA/gpu-operator v26.7.0, `tolerations` of the charts' values.
+const TOLERATED: &str = "nvidia.com/gpu";
+
+/// `kubernetes/taint-not-tolerated`: a taint that keeps NVIDIA's agents away, in a cluster where no values
+/// are written that would tell them of it.
+pub fn taint_not_tolerated(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
+    for (cluster, kubernetes) in clusters(lowered) {
+        let path = ItemPath::item("cluster", cluster).child("kubernetes");
+        let why = match (&kubernetes.gpu_operator, kubernetes.distribution) {
+            (Some(_), Distribution::Openshift) => "OpenShift installs the operator without values",
+            (Some(_), _) => continue,
+            (None, _) if lowered.is_poisoned(&path.child("gpu-operator")) => continue,
+            (None, _) => "no GPU Operator whose values are written",
+        };
+        for (name, pool) in &lowered.intent.pools {
+            // Values of the DRA driver are written, whoever installs the rest.
+            let told = pool.devices == Devices::Dra && kubernetes.dra_driver.is_some();
+            if told || lowered.intent.capacity(name, cluster).is_empty() {
+                continue;
+            }
+            let keeps_away = |taint: &&Taint| {
+                taint.effect != TaintEffect::PreferNoSchedule && taint.key != TOLERATED
+            };
+            let Some(taint) = pool.taints.iter().find(keeps_away) else { continue };
+            let place = ItemPath::item("pool", name).keyed("taint", [&taint.key]);
+            let title = format!("the taint `{taint}` may keep NVIDIA's agents off pool `{name}`");
+            found.push(
+                Diagnostic::new(&rules::KUBERNETES_TAINT_NOT_TOLERATED, title)
+                    .at(place, format!("they tolerate `{TOLERATED}` and no other"))
+                    .at(&path, why)
+                    .note("without the device plugin on a node its GPUs are not there: it has 0")
+                    .help(format!("taint it with `{TOLERATED}`, or have every agent tolerate this one and `allow` it")),
             );
         }
     }

@@ -11,6 +11,7 @@ use fleetc_schema::name::{GpuName, PoolName};
 use fleetc_schema::version::Version;
 use indexmap::IndexMap;
 
+use super::node_policy;
 use crate::lower::{Lowered, quoted};
 
 /// The MIG pools of a fleet with the table of their GPUs.
@@ -204,7 +205,13 @@ pub fn driver_too_old(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     for (name, pool, key, row) in mig_pools(lowered, catalog) {
         let Sharing::Mig { layouts, .. } = &pool.sharing else { continue };
         let classes = lowered.intent.classes_of_pool(name);
-        let drivers: Vec<&Version> = classes.map(|class| &class.node.driver.version).collect();
+        // A driver that knows no MIG of this GPU at all is told of once, as that.
+        let gpu = lowered.gpus.get(name);
+        let cuts = |driver: &&Version| {
+            gpu.is_none_or(|gpu| node_policy::too_old_for_mig(gpu, driver).is_none())
+        };
+        let drivers: Vec<&Version> =
+            classes.map(|class| &class.node.driver.version).filter(cuts).collect();
         for layout in layouts {
             for slice in &layout.slices {
                 let Some(profile) = row.profile(&slice.profile) else { continue };

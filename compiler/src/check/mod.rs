@@ -44,6 +44,7 @@ const CHECKS: &[Check] = &[
     inventory::node_without_pool,
     ownership::unowned,
     ownership::driver_unowned,
+    ownership::two_mechanisms,
     quota::above_capacity,
     quota::child_above_parent,
     quota::limit_above_parent,
@@ -82,6 +83,11 @@ const CHECKS: &[Check] = &[
     monitoring::no_reaper,
     system::host_exceeded,
     node_policy::impossible,
+    node_policy::driver_mismatch,
+    node_policy::driver_too_old,
+    node_policy::driver_too_new,
+    node_policy::none,
+    node_policy::unreadable_on_mig,
     topology::unattached_node,
     topology::cycle,
     topology::orphan_switch,
@@ -98,6 +104,7 @@ const CHECKS: &[Check] = &[
     dra::no_driver,
     kubernetes::too_many_nodes,
     kubernetes::untainted_gpu_nodes,
+    kubernetes::taint_not_tolerated,
 ];
 
 /// Asks every fleet rule.

@@ -1,7 +1,8 @@
 //! Who owns which node.
 
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::intent::{Cluster, DriverOwner, Scheduler};
+use fleetc_schema::intent::{Cluster, Devices, DriverOwner, Pool, Scheduler};
+use fleetc_schema::name::PoolName;
 use fleetc_schema::{Hostlist, ItemPath};
 
 use crate::lower::Lowered;
@@ -73,6 +74,41 @@ pub fn driver_unowned(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
                     .help("write `owner=\"os\"`"),
             );
         }
+    }
+}
+
+/// `ownership/two-mechanisms`: the device plugin and DRA in one cluster, and nothing that keeps the plugin
+/// off the nodes of the other.
+pub fn two_mechanisms(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
+    let intent = &lowered.intent;
+    for (name, cluster) in &intent.clusters {
+        let Scheduler::Kubernetes(kubernetes) = &cluster.scheduler else { continue };
+        let path = ItemPath::item("cluster", name).child("kubernetes");
+        // Without a DRA driver nothing is handed out twice, which is `dra/no-driver`.
+        if kubernetes.gpu_operator.is_some()
+            || kubernetes.dra_driver.is_none()
+            || lowered.is_poisoned(&path.child("gpu-operator"))
+        {
+            continue;
+        }
+        let pool = |devices| {
+            let here = |(pool, item): &(&PoolName, &Pool)| {
+                item.devices == devices && !intent.capacity(pool, name).is_empty()
+            };
+            intent.pools.iter().find(here).map(|(name, _)| name)
+        };
+        let (Some(plugin), Some(dra)) = (pool(Devices::DevicePlugin), pool(Devices::Dra)) else {
+            continue;
+        };
+        let title = format!("the device plugin may hand out the GPUs of pool `{dra}` too");
+        found.push(
+            Diagnostic::new(&rules::OWNERSHIP_TWO_MECHANISMS, title)
+                .at(ItemPath::item("pool", dra).child("devices"), "handed out through DRA")
+                .at(ItemPath::item("pool", plugin), "handed out by the device plugin")
+                .at(path, "no GPU Operator that keeps the plugin off a node")
+                .note("a GPU that both hand out goes to two pods at once: neither knows of the other")
+                .help("add `gpu-operator` to the cluster, or keep the device plugin off these nodes yourself and `allow` it"),
+        );
     }
 }
 

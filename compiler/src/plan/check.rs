@@ -1,8 +1,8 @@
 //! Rules about a change, which neither fleet breaks alone.
 
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::intent::{Class, Intent, Scheduler};
-use fleetc_schema::name::{ClusterName, TierName};
+use fleetc_schema::intent::{Class, Devices, Intent, Scheduler, WorkloadKind};
+use fleetc_schema::name::{ClusterName, PoolName, TierName, WorkloadName};
 use fleetc_schema::{Hostlist, ItemPath};
 
 /// Findings of a change. Places are items of the new fleet.
@@ -11,6 +11,7 @@ pub fn findings(old: &Intent, new: &Intent) -> Vec<Diagnostic> {
     mode_needs_reset(old, new, &mut found);
     priority_changed(old, new, &mut found);
     immutable_change(old, new, &mut found);
+    dra_everything_at_once(old, new, &mut found);
     found
 }
 
@@ -120,6 +121,56 @@ fn immutable_change(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
                     "first `kubectl delete priorityclass {name}`: pods that run keep the old policy, \
                      and new ones are refused until it is there again"
                 )),
+        );
+    }
+}
+
+/// `dra/everything-at-once`: a cluster that had no DRA gets it for several workloads, or for a service.
+fn dra_everything_at_once(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
+    let pools = |intent: &Intent, cluster: &ClusterName| -> Vec<PoolName> {
+        let claimed = intent.pools.iter().filter(|(name, pool)| {
+            pool.devices == Devices::Dra && !intent.capacity(name, cluster).is_empty()
+        });
+        claimed.map(|(name, _)| name.clone()).collect()
+    };
+    for (cluster, item) in &new.clusters {
+        let kubernetes = matches!(item.scheduler, Scheduler::Kubernetes(_));
+        let was_there = old.clusters.contains_key(cluster);
+        if !kubernetes || !was_there || !pools(old, cluster).is_empty() {
+            continue;
+        }
+        let first = pools(new, cluster);
+        let on_them: Vec<(&WorkloadName, WorkloadKind)> = new
+            .workloads
+            .iter()
+            .filter(|(_, workload)| workload.cluster == *cluster && first.contains(&workload.pool))
+            .map(|(name, workload)| (name, workload.kind))
+            .collect();
+        let service = on_them.iter().find(|(_, kind)| *kind == WorkloadKind::Inference);
+        let (title, item, label) = match (on_them.as_slice(), service) {
+            ([_, .., (last, _)], _) => (
+                format!(
+                    "cluster `{cluster}` gets DRA for {} workloads at once, and had none",
+                    on_them.len()
+                ),
+                last,
+                "one of them",
+            ),
+            (_, Some((name, _))) => (
+                format!("cluster `{cluster}` gets DRA with the service `{name}`, and had none"),
+                name,
+                "users wait for it",
+            ),
+            _ => continue,
+        };
+        let devices = first.iter().map(|pool| ItemPath::item("pool", pool).child("devices"));
+        let finding = Diagnostic::new(&rules::DRA_EVERYTHING_AT_ONCE, title)
+            .at(ItemPath::item("workload", item), label);
+        found.push(
+            devices
+                .fold(finding, |finding, place| finding.at(place, "handed out through DRA from now on"))
+                .note("claims, quotas and monitoring of devices are another path than those of `nvidia.com/gpu`: what goes wrong on it goes wrong for all of these")
+                .help("begin with one job that gains from it, such as one over an NVLink domain, in a pool of its own"),
         );
     }
 }

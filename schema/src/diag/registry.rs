@@ -159,6 +159,7 @@ rules! {
     SHARING_TRAINING_ON_SLICE = "sharing/training-on-slice", Warning, Check, "training on a MIG slice or a share of a GPU";
     OWNERSHIP_TWO_SCHEDULERS = "ownership/two-schedulers", Error, Read, "a node in two parts of a split";
     OWNERSHIP_DRIVER_UNOWNED = "ownership/driver-unowned", Warning, Check, "nobody installs the driver, or two do";
+    OWNERSHIP_TWO_MECHANISMS = "ownership/two-mechanisms", Warning, Check, "GPUs of DRA that the device plugin may hand out too";
     OWNERSHIP_UNOWNED = "ownership/unowned", Warning, Check, "nodes of a split pool that no cluster owns";
     QUOTA_ABOVE_CAPACITY = "quota/above-capacity", Error, Check, "a pool guarantees more than it has";
     QUOTA_UNTYPED = "quota/untyped", Error, Read, "a quota that does not say which of several resources it counts";
@@ -195,8 +196,15 @@ rules! {
     MONITORING_NOT_COVERED = "monitoring/not-covered", Warning, Check, "production where nothing watches the GPUs";
     MONITORING_NO_REAPER = "monitoring/no-reaper", Warning, Check, "a tier of sessions that nothing ends";
     NODE_POLICY_IMPOSSIBLE = "node-policy/impossible", Error, Check, "a policy asks for what the hardware cannot do";
+    NODE_POLICY_DRIVER_MISMATCH = "node-policy/driver-mismatch", Error, Check, "a driver that its node policy does not accept";
+    NODE_POLICY_DRIVER_TOO_OLD = "node-policy/driver-too-old", Error, Check, "MIG with a driver that cannot cut the GPU yet";
+    NODE_POLICY_DRIVER_TOO_NEW = "node-policy/driver-too-new", Error, Check, "a driver that no longer knows the GPU";
+    NODE_POLICY_NONE = "node-policy/none", Warning, Check, "a pool that the fleet's node policies leave out";
+    NODE_POLICY_UNREADABLE_ON_MIG = "node-policy/unreadable-on-mig", Note, Check, "NVLinks asked of GPUs in MIG mode";
     KUBERNETES_TOO_MANY_NODES = "kubernetes/too-many-nodes", Warning, Check, "a cluster larger than its Kubernetes is tested with";
+    KUBERNETES_OBJECT_TOO_LARGE = "kubernetes/object-too-large", Error, Check, "an object above what Kubernetes stores";
     KUBERNETES_UNTAINTED_GPU_NODES = "kubernetes/untainted-gpu-nodes", Warning, Check, "GPU nodes that pods without a GPU may fill";
+    KUBERNETES_TAINT_NOT_TOLERATED = "kubernetes/taint-not-tolerated", Warning, Check, "a taint that keeps NVIDIA's agents off GPU nodes";
     KUBERNETES_IMMUTABLE_CHANGE = "kubernetes/immutable-change", Warning, Plan, "a change to a field that an object keeps for life";
     KUEUE_DRA_UNSUPPORTED = "kueue/dra-unsupported", Error, Check, "a Kueue that does not count devices of DRA";
     KUEUE_TOO_MANY_FLAVORS = "kueue/too-many-flavors", Error, Check, "more pools or resources than queues of Kueue hold";
@@ -204,6 +212,7 @@ rules! {
     DRA_NO_DRIVER = "dra/no-driver", Error, Check, "devices of DRA in a cluster without its driver";
     DRA_SHARED_GPUS = "dra/shared-gpus", Error, Check, "replicas of GPUs that DRA hands out";
     DRA_TWO_DOMAINS_IN_CLIQUE = "dra/two-domains-in-clique", Warning, Check, "two workloads make NVLink domains on the same nodes";
+    DRA_EVERYTHING_AT_ONCE = "dra/everything-at-once", Warning, Plan, "the first use of DRA in a cluster is for more than one job";
     SLURM_SHARED_GPUS = "slurm/shared-gpus", Error, Check, "a pool of shared GPUs under Slurm";
     SLURM_VERSION_FEATURE = "slurm/version-feature", Error, Check, "something that the release of Slurm does not have";
     SLURM_GRES_TYPE_NOT_SUBSTRING = "slurm/gres-type-not-substring", Error, Check, "a GRES type that slurmd does not find in the GPU's name";

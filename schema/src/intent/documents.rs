@@ -43,6 +43,11 @@ pub struct Index {
     /// How many files hold the overrides of each class that has any; see [`overrides_file`].
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub overrides: IndexMap<ClassName, u32>,
+    /// SHA-256 of every other file of the folder, in hex, by path. So the SHA-256 of this file, which the
+    /// manifest has, is the digest of all that the nodes are judged by. Empty in a folder that was written
+    /// before there was this.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub files: IndexMap<String, String>,
 }
 
 /// The file of overrides of a class with this number, from 0, of so many. Each of its lines is an

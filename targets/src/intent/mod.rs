@@ -2,8 +2,13 @@
 //! themselves.
 //!
 //! `fleet.json` is the whole Intent and its SHA-256 the digest of the fleet; `index.json` says which
-//! class a node is of; `classes/<name>.json` says what such a node should be, and
-//! `overrides/<name>.jsonl` what is known of single nodes of the class.
+//! class a node is of, where it stands, and what the hashes of the other files are;
+//! `classes/<name>.json` says what such a node should be, and `overrides/<name>.jsonl` what is known of
+//! single nodes of the class.
+//!
+//! What a cluster gets has no digest of the whole fleet: a change of one cluster would touch all others.
+
+mod config_map;
 
 use std::borrow::Cow;
 
@@ -16,12 +21,13 @@ use fleetc_schema::intent::{
 };
 use fleetc_schema::plan::{Change, Effect};
 use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
 
 use crate::write::json;
 use crate::{OutputFile, OutputTree, Scope, Target, clusters};
 
-/// The most lines of overrides that stand in one file.
-const MAX_LINES: usize = 10_000;
+/// The most bytes of overrides that stand in one file: half of what a ConfigMap takes.
+const MAX_BYTES: usize = 512 << 10;
 
 /// The Intent as files.
 pub struct IntentFiles;
@@ -43,57 +49,37 @@ impl Target for IntentFiles {
         std::iter::once(Scope::Fleet(intent)).chain(clusters(intent)).collect()
     }
 
-    fn check(&self, _: &Scope<'_>, _: &mut Vec<Diagnostic>) {}
+    fn check(&self, scope: &Scope<'_>, found: &mut Vec<Diagnostic>) {
+        if let Some(cluster) = scope.cluster() {
+            config_map::object_too_large(scope.intent(), cluster, found);
+        }
+    }
 
     fn emit(&self, scope: &Scope<'_>) -> OutputTree {
         let intent = scope.intent();
-        let folder = match scope.cluster() {
-            None => "fleet/intent".to_owned(),
-            Some(cluster) => format!("clusters/{}/intent", cluster.name),
-        };
-        let here = |class: &&Class| match scope.cluster() {
-            None => true,
-            Some(cluster) => class.node.cluster == cluster.name,
-        };
-        let classes: Vec<&Class> = intent.classes.values().filter(here).collect();
         let mut tree = OutputTree::default();
-        let fleet = ItemPath::item("fleet", &intent.fleet.name);
-        if scope.cluster().is_none() {
-            let document = IntentDocument {
-                schema: Cow::Borrowed(INTENT_SCHEMA),
-                intent: Cow::Borrowed(intent),
-            };
-            let file = OutputFile::one([fleet.clone()], json::pretty(&document));
-            tree.add(format!("{folder}/fleet.json"), file);
-        }
-        let overrides: Vec<Vec<Vec<Override>>> =
-            classes.iter().map(|class| shards(overrides_of(intent, class))).collect();
-        let mut index = index(intent, &classes);
-        for (class, files) in classes.iter().zip(&overrides) {
-            let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
-            if count > 0 {
-                index.overrides.insert(class.node.name.clone(), count);
+        let (folder, classes): (String, Vec<&Class>) = match scope.cluster() {
+            None => ("fleet/intent".to_owned(), intent.classes.values().collect()),
+            Some(cluster) => (
+                format!("clusters/{}/intent", cluster.name),
+                intent.classes_of(&cluster.name).collect(),
+            ),
+        };
+        let files = bundle(intent, &classes);
+        match scope.cluster() {
+            Some(cluster) => config_map::emit(&mut tree, intent, cluster, &files),
+            None => {
+                let document = IntentDocument {
+                    schema: Cow::Borrowed(INTENT_SCHEMA),
+                    intent: Cow::Borrowed(intent),
+                };
+                let fleet = ItemPath::item("fleet", &intent.fleet.name);
+                let file = OutputFile::one([fleet], json::pretty(&document));
+                tree.add(format!("{folder}/fleet.json"), file);
             }
         }
-        let file = OutputFile::one([fleet], json::pretty(&index));
-        tree.add(format!("{folder}/index.json"), file);
-        for (class, files) in classes.into_iter().zip(overrides) {
-            let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
-            for (number, lines) in (0..).zip(files) {
-                let mut file = OutputFile::default();
-                for line in lines {
-                    file.push([line.path.clone()], json::line(&line));
-                }
-                let name = overrides_file(&class.node.name, number, count);
-                tree.add(format!("{folder}/{name}"), file);
-            }
-            let document = ClassDocument {
-                schema: Cow::Borrowed(CLASS_SCHEMA),
-                class: Cow::Borrowed(&class.node),
-            };
-            let pool = ItemPath::item("pool", &class.node.pool);
-            let file = OutputFile::one([pool], json::pretty(&document));
-            tree.add(format!("{folder}/classes/{}.json", class.node.name), file);
+        for (name, file) in files {
+            tree.add(format!("{folder}/{name}"), file);
         }
         tree
     }
@@ -102,6 +88,42 @@ impl Target for IntentFiles {
         // Nodes read the Intent anew at each run; nothing restarts for it, whatever changed.
         Effect::none()
     }
+}
+
+/// What nodes of these classes need, by path, the index first: it refers to nothing beside it.
+fn bundle(intent: &Intent, classes: &[&Class]) -> Vec<(String, OutputFile)> {
+    let mut index = index(intent, classes);
+    let mut written = Vec::new();
+    for class in classes {
+        let overrides = shards(overrides_of(intent, class));
+        let count = u32::try_from(overrides.len()).unwrap_or(u32::MAX);
+        if count > 0 {
+            index.overrides.insert(class.node.name.clone(), count);
+        }
+        for (number, lines) in (0..).zip(overrides) {
+            let mut file = OutputFile::default();
+            for line in lines {
+                file.push([line.path.clone()], json::line(&line));
+            }
+            written.push((overrides_file(&class.node.name, number, count), file));
+        }
+        let document = ClassDocument {
+            schema: Cow::Borrowed(CLASS_SCHEMA),
+            class: Cow::Borrowed(&class.node),
+        };
+        let pool = ItemPath::item("pool", &class.node.pool);
+        let file = OutputFile::one([pool], json::pretty(&document));
+        written.push((format!("classes/{}.json", class.node.name), file));
+    }
+    index.files = written.iter().map(|(path, file)| (path.clone(), sha256(&file.text()))).collect();
+    let fleet = ItemPath::item("fleet", &intent.fleet.name);
+    let file = OutputFile::one([fleet], json::pretty(&index));
+    std::iter::once(("index.json".to_owned(), file)).chain(written).collect()
+}
+
+/// SHA-256 in hex.
+fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Which class each node is of, and its rack; racks of other clusters' nodes are left out.
@@ -120,6 +142,7 @@ fn index(intent: &Intent, classes: &[&Class]) -> Index {
             .map(|(name, nodes)| (name.clone(), nodes))
             .collect(),
         overrides: IndexMap::new(),
+        files: IndexMap::new(),
     }
 }
 
@@ -139,12 +162,13 @@ fn shards(lines: Vec<Override>) -> Vec<Vec<Override>> {
     if lines.is_empty() {
         return Vec::new();
     }
-    if lines.len() <= MAX_LINES {
+    let bytes: usize = lines.iter().map(|line| json::line(line).len()).sum();
+    if bytes <= MAX_BYTES {
         return vec![lines];
     }
     // Half full on average, so that none is too full; a power of two, so that the number is rarely
     // another.
-    let count = (lines.len() * 2).div_ceil(MAX_LINES).next_power_of_two();
+    let count = (bytes * 2).div_ceil(MAX_BYTES).next_power_of_two();
     let mut files = vec![Vec::new(); count];
     for line in lines {
         let at = line.nodes.first().map_or(0, |first| hash(&first)) % count as u64;
@@ -171,19 +195,25 @@ mod tests {
         Override { nodes, pci: Vec::new(), path }
     }
 
+    fn bytes(lines: &[Override]) -> usize {
+        lines.iter().map(|line| json::line(line).len()).sum()
+    }
+
     #[test]
     fn few_lines_stand_in_one_file() {
         assert!(shards(Vec::new()).is_empty());
-        let files = shards((0..10_000).map(line).collect());
-        assert_eq!(files.iter().map(Vec::len).collect::<Vec<_>>(), [10_000]);
+        let files = shards((0..5_000).map(line).collect());
+        assert_eq!(files.iter().map(Vec::len).collect::<Vec<_>>(), [5_000]);
+        assert!(bytes(&files[0]) <= MAX_BYTES);
     }
 
     #[test]
     fn a_line_more_changes_one_of_many_files() {
         let before = shards((0..50_000).map(line).collect());
         let after = shards((0..50_001).map(line).collect());
+        // A line has 68 bytes: 3.4 MB, dealt to files of at most 512 KiB that are half full.
         assert_eq!((before.len(), after.len()), (16, 16));
-        assert!(before.iter().all(|file| file.len() <= MAX_LINES && !file.is_empty()));
+        assert!(before.iter().all(|file| bytes(file) <= MAX_BYTES && !file.is_empty()));
         assert_eq!(before.iter().map(Vec::len).sum::<usize>(), 50_000);
         assert_eq!(before.iter().zip(&after).filter(|(a, b)| a != b).count(), 1);
     }

@@ -1,8 +1,12 @@
-//! MIG layouts: the configuration of mig-parted, one entry a class.
+//! MIG layouts: the configuration of mig-parted, one entry a class; and where no MIG manager owns them,
+//! a script that puts every GPU instance at its place, with the unit that does so at boot.
 //!
 //! Source: NVIDIA/mig-parted v0.15.0 `api/spec/v1`: the version is required and unknown fields are
 //! refused. mig-parted has no field for placements and leaves a GPU alone that no entry names, so
-//! every GPU of a class is named; placements are in the Intent, where the validator reads them.
+//! every GPU of a class is named; placements are in the Intent, where the script has them from and the
+//! validator reads them.
+
+mod script;
 
 use fleetc_schema::diag::Diagnostic;
 use fleetc_schema::intent::{Class, Cluster, Intent};
@@ -21,11 +25,11 @@ impl Target for MigParted {
     }
 
     fn summary(&self) -> &'static str {
-        "configuration of mig-parted, one entry a class"
+        "configuration of mig-parted, and a script and unit that place GPU instances"
     }
 
     fn versions(&self) -> String {
-        "mig-parted 0.5 to 0.15".to_owned()
+        "mig-parted 0.5 to 0.15, nvidia-smi of driver 470 and later".to_owned()
     }
 
     fn scopes<'a>(&self, intent: &'a Intent) -> Vec<Scope<'a>> {
@@ -43,6 +47,7 @@ impl Target for MigParted {
             let file = file(intent, cluster, &classes);
             tree.add(format!("clusters/{}/mig/mig-parted.yaml", cluster.name), file);
         }
+        script::emit(&mut tree, intent, cluster);
         tree
     }
 

@@ -8,6 +8,7 @@ pub mod json;
 pub mod key_value;
 pub mod mig_parted;
 pub mod shell;
+pub mod template;
 pub mod yaml;
 
 /// Comment lines that head a file: the fleet, and what the file is. Never a spec file or line.

@@ -1,5 +1,6 @@
 //! Conformance: the output of the example fleets, held against the tools that read it (promtool,
-//! amtool, Kustomize, as kubectl brings it or alone, and Slurm). A tool that is missing is a failure.
+//! amtool, Kustomize, as kubectl brings it or alone, systemd and Slurm), and its scripts against
+//! shellcheck. A tool that is missing is a failure.
 
 mod slurm;
 
@@ -20,10 +21,12 @@ const ALERTMANAGER: &str = "fleet/alertmanager/alertmanager.yaml";
 
 /// Runs every suite.
 pub fn run() -> Outcome {
-    for name in ["promtool", "amtool"] {
+    for name in ["promtool", "amtool", "systemd-analyze"] {
         let version = tool(name, &["--version"], Utf8Path::new("."))?;
         println!("{name}: {}", version.lines().next().unwrap_or_default());
     }
+    let version = tool("shellcheck", &["--version"], Utf8Path::new("."))?;
+    println!("shellcheck: {}", version.lines().nth(1).unwrap_or_default());
     let (program, _) = kustomize_program();
     let ask: &[&str] = if program == "kubectl" { &["version", "--client"] } else { &["version"] };
     let version = tool(program, ask, Utf8Path::new("."))?;
@@ -41,6 +44,7 @@ pub fn run() -> Outcome {
         }
         passed += rules(name, &root, &files)?;
         passed += routes(name, &root, &files, intent)?;
+        passed += scripts(name, &root, &files)?;
         for path in files.keys().filter(|path| path.ends_with("kubernetes/kustomization.yaml")) {
             let folder = root.join(path);
             let folder = folder.parent().ok_or("a kustomization has a folder")?;
@@ -189,6 +193,47 @@ fn receiver(
         }
         None => rest,
     }
+}
+
+/// Scripts hold nothing that a shell reads otherwise than it looks, and systemd takes the units.
+fn scripts(
+    name: &str,
+    root: &Utf8Path,
+    files: &Texts,
+) -> Result<usize, Box<dyn std::error::Error>> {
+    let mut passed = 0;
+    for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".sh")) {
+        tool("shellcheck", &[path], root)?;
+        put(&root.join("wrong.sh"), &format!("{text}\nls $1\n"))?;
+        if tool("shellcheck", &["wrong.sh"], root).is_ok() {
+            return Err(format!("{name}/{path}: shellcheck misses a word without quotes").into());
+        }
+        println!("{name}/{path}: nothing that shellcheck would have otherwise");
+        passed += 2;
+    }
+    for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".service")) {
+        // As it is on a node, but for where the program is: systemd looks if it is there.
+        let installed = "ExecStart=/usr/local/sbin/fleetc-mig";
+        let unit = text.replace(installed, "ExecStart=/bin/true");
+        if unit == *text {
+            return Err(format!("{name}/{path} starts another program than {installed}").into());
+        }
+        put(&root.join("fleetc-mig.service"), &unit)?;
+        let verify = ["verify", "--man=no", "./fleetc-mig.service"];
+        let said = tool("systemd-analyze", &verify, root)?;
+        // A section or word that it does not know is said, and no failure.
+        if said.contains("fleetc-mig.service:") {
+            return Err(format!("{name}/{path}: {said}").into());
+        }
+        put(&root.join("fleetc-mig.service"), &unit.replace("Type=oneshot", "Type=onceshot"))?;
+        let said = tool("systemd-analyze", &verify, root).unwrap_or_else(|error| error.to_string());
+        if !said.contains("fleetc-mig.service:") {
+            return Err(format!("{name}/{path}: systemd takes a type that it does not have").into());
+        }
+        println!("{name}/{path}: systemd takes it");
+        passed += 2;
+    }
+    Ok(passed)
 }
 
 /// What builds a kustomization here, and the word for it.
