@@ -2,7 +2,6 @@
 
 use fleetc_schema::intent::{
     Cluster, Distribution, DriverOwner, Fabric, Intent, Kubernetes, Pool, QueueKind, Scheduler,
-    Slurm, SlurmTopology, TopologyPlugin,
 };
 use fleetc_schema::name::ClusterName;
 use fleetc_schema::{Hostlist, ItemPath};
@@ -12,7 +11,7 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
     let mut found = Vec::new();
     for (name, cluster) in &intent.clusters {
         let words = match &cluster.scheduler {
-            Scheduler::Slurm(slurm) => of_slurm(slurm),
+            Scheduler::Slurm(_) => Vec::new(),
             Scheduler::Kubernetes(kubernetes) => of_kubernetes(kubernetes),
         };
         found.push((ItemPath::item("cluster", name), words));
@@ -65,11 +64,6 @@ pub fn unwritten(intent: &Intent) -> Vec<(ItemPath, Vec<&'static str>)> {
     }
     found.retain(|(_, words)| !words.is_empty());
     found
-}
-
-fn of_slurm(slurm: &Slurm) -> Vec<&'static str> {
-    let block = |topology: &SlurmTopology| topology.plugin == TopologyPlugin::Block;
-    said(&[("topology block", slurm.topology.as_ref().is_some_and(block))])
 }
 
 fn of_kubernetes(kubernetes: &Kubernetes) -> Vec<&'static str> {

@@ -328,6 +328,73 @@ fn switches_are_read_anew_if_those_of_the_cluster_change() {
     assert!(after("24.11", &some, &elsewhere).is_empty());
 }
 
+/// The lines of topology.conf under `topology "block"`, with trays of two racks and one node beside
+/// them.
+fn blocks(release: &str, second: &str, sizes: &str) -> Vec<String> {
+    let spec = cluster(release, &format!("{NVML}; topology \"block\" {sizes}"))
+        + &format!(
+            "pool \"gb\" {{ cluster \"hpc\"; system \"gb200-nvl72-compute-tray\"; nodes \"gb[01-36]\" }}
+system \"plain\" {{ cpu sockets=2 cores=32 threads=64; memory \"256GiB\" }}
+pool \"prep\" {{ cluster \"hpc\"; system \"plain\"; nodes \"prep[1-2]\" }}
+rack \"n2\" system=\"gb200-nvl72\" nodes=\"{second}\" power=\"140kW\"
+rack \"n1\" system=\"gb200-nvl72\" nodes=\"gb[01-18],prep1\" power=\"140kW\"\n"
+        );
+    lines(&spec, "topology.conf", "=")
+}
+
+#[test]
+fn blocks_are_nvlink_domains_in_the_order_of_their_racks() {
+    let all = "gb[19-36]";
+    let written = |line: &str| {
+        ["BlockName=n2 Nodes=gb[19-36]", "BlockName=n1 Nodes=gb[01-18]", line].map(str::to_owned)
+    };
+    assert_eq!(blocks("24.11", all, "{ block-sizes 16 32 }"), written("BlockSizes=16,32"));
+    assert_eq!(blocks("26.05", all, ""), written("BlockSizes=18"));
+    // 23.11 has levels: 18 nodes, and twice as many.
+    assert_eq!(blocks("23.11", all, "{ block-sizes 18 36 }"), written("BlockLevels=0,1"));
+    assert_eq!(blocks("23.11", all, ""), written("BlockLevels=0"));
+    // A tray is gone: every block still has room for a job of the base size.
+    assert_eq!(blocks("24.11", "gb[19-35]", "")[2], "BlockSizes=17");
+}
+
+#[test]
+fn racks_are_blocks_where_nothing_joins_their_nodes() {
+    let spec = cluster("24.11", &format!("{NVML}; topology \"block\""))
+        + "rack \"r1\" nodes=\"gpu[01-02]\"\nrack \"r2\" nodes=\"gpu[03-04],mig01\"\n";
+    assert_eq!(
+        lines(&spec, "topology.conf", "="),
+        ["BlockName=r1 Nodes=gpu[01-02]", "BlockName=r2 Nodes=gpu[03-04]", "BlockSizes=2"]
+    );
+    assert_eq!(lines(&spec, "slurm.conf", "Topology"), ["TopologyPlugin=topology/block"]);
+}
+
+#[test]
+fn blocks_are_read_anew_if_those_of_the_cluster_change() {
+    let spec = |release: &str, plugin: &str, first: &str, second: &str| {
+        cluster(release, &format!("{NVML}; topology \"{plugin}\""))
+            + &format!("rack \"r1\" nodes=\"{first}\"\nrack \"r2\" nodes=\"{second}\"\n")
+    };
+    let even = spec("24.11", "block", "gpu[01-02]", "gpu[03-04]");
+    let uneven = spec("24.11", "block", "gpu01", "gpu[02-04]");
+    let reload = (Disruption::Reload, "topology.conf: scontrol reconfigure".to_owned());
+    // One for each rack.
+    assert_eq!(effect(&even, &uneven), [reload.clone(), reload]);
+    let with_others = even.replace("gpu[03-04]", "gpu[03-04],mig01");
+    assert!(effect(&even, &with_others).is_empty());
+}
+
+#[test]
+fn a_node_of_gpus_has_time_to_end_unless_the_site_says_how_much() {
+    let timeout =
+        |extra: &str| lines(&cluster("24.11", &format!("{NVML}{extra}")), "slurm.conf", "imeout");
+    assert_eq!(timeout(""), ["UnkillableStepTimeout=180"]);
+    let own = "; extra \"slurm.conf\" \"unkillablesteptimeout=300\"";
+    assert_eq!(timeout(own), ["unkillablesteptimeout=300"]);
+    // Five times as long as a message may take, at least.
+    let messages = "; extra \"slurm.conf\" \"MessageTimeout = 60\"";
+    assert_eq!(timeout(messages), ["MessageTimeout = 60"]);
+}
+
 #[test]
 fn a_quota_is_accounting_only_where_there_is_a_database() {
     let quota =

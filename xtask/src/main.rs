@@ -25,7 +25,11 @@ enum Command {
     /// Write what is generated and committed: the JSON Schemas and the language reference
     Generate,
     /// Hold the output of the example fleets against the tools that read it
-    Conformance,
+    Conformance {
+        /// Only the suites of Slurm, in all places or in one: `machine`, `trixie` or `sid`
+        #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "all")]
+        slurm: Option<String>,
+    },
     /// Time whole processes of the release build: the cost of a check by the number of nodes
     Bench,
     /// Run the fuzz targets, one after another; needs cargo-fuzz and a nightly toolchain
@@ -46,7 +50,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Bless => bless(),
         Command::Generate => generate(),
-        Command::Conformance => conformance::run(),
+        Command::Conformance { slurm } => conformance::run(slurm.as_deref()),
         Command::Bench => bench::run(),
         Command::Fuzz { minutes, seeds, targets } => fuzz::run(minutes, seeds, &targets),
     };

@@ -88,6 +88,7 @@ const CHECKS: &[Check] = &[
     node_policy::driver_too_new,
     node_policy::none,
     node_policy::unreadable_on_mig,
+    topology::outside_blocks,
     topology::unattached_node,
     topology::cycle,
     topology::orphan_switch,

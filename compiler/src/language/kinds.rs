@@ -212,7 +212,7 @@ kind! {
         driver = "driver" kind Driver, Required, "The NVIDIA driver of the nodes.";
         preempt = "preempt" kind Preempt, Optional, "Whether running jobs make room; the value is what decides.";
         power_saving = "power-saving" kind PowerSaving, Optional, "How elastic nodes come and go.";
-        topology = "topology" kind SlurmTopology, Optional, "What slurmctld knows of the topology; nothing unless said.";
+        topology = "topology" kind SlurmTopology, Optional, "What slurmctld knows of the topology; a tree of the fabrics, or racks, unless said.";
         extra = "extra" kind Extra, Named, "Lines that the site adds to a file.";
         partitions = "partition" kind Partition, Named, "Partitions.";
     }

@@ -12,6 +12,7 @@ pub fn findings(old: &Intent, new: &Intent) -> Vec<Diagnostic> {
     priority_changed(old, new, &mut found);
     immutable_change(old, new, &mut found);
     dra_everything_at_once(old, new, &mut found);
+    gres_decrease(old, new, &mut found);
     found
 }
 
@@ -172,5 +173,48 @@ fn dra_everything_at_once(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic
                 .note("claims, quotas and monitoring of devices are another path than those of `nvidia.com/gpu`: what goes wrong on it goes wrong for all of these")
                 .help("begin with one job that gains from it, such as one over an NVLink domain, in a pool of its own"),
         );
+    }
+}
+
+/// `slurm/gres-decrease`: nodes that stay in a Slurm cluster and hand out fewer of a GRES, and not more
+/// of another: that is a new layout, of which the plan says that instances are destroyed. Source:
+/// gres.conf(5), and runs of slurmctld 22.05 and 24.11: a node that registers with less than
+/// slurm.conf says is set INVAL, and jobs that hold what goes are ended.
+fn gres_decrease(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
+    for cluster in new.clusters.values() {
+        if !matches!(cluster.scheduler, Scheduler::Slurm(_)) {
+            continue;
+        }
+        for class in new.classes_of(&cluster.name) {
+            let count = |class: &Class, kind: &str| {
+                let of_kind = class.node.advertised.gres.iter().filter(|gres| gres.kind == kind);
+                of_kind.map(|gres| gres.count).sum::<u32>()
+            };
+            for before in old.classes_of(&cluster.name) {
+                let nodes = before.nodes.intersection(&class.nodes);
+                let mut gres = before.node.advertised.gres.iter();
+                let less = gres.find(|gres| count(class, &gres.kind) < gres.count);
+                let mut after = class.node.advertised.gres.iter();
+                let trades = after.any(|gres| count(before, &gres.kind) < gres.count);
+                let Some(less) = less.filter(|_| !trades && !nodes.is_empty()) else { continue };
+                let (kind, was, now) = (&less.kind, less.count, count(class, &less.kind));
+                let go = if nodes.len() == 1 { "goes" } else { "go" };
+                let title = format!("{nodes} {go} from {was} to {now} of `gpu:{kind}`");
+                let paths = &class.node.paths;
+                let exception = paths.exceptions.last().map(|source| &source.path);
+                found.push(
+                    Diagnostic::new(&rules::SLURM_GRES_DECREASE, title)
+                        .at(exception.unwrap_or(&paths.sharing), format!("{now} of them"))
+                        .note(
+                            "Slurm ends jobs that hold what goes, and a node that has less than \
+                             slurm.conf says is set INVAL",
+                        )
+                        .help(format!(
+                            "drain them before anything else: `scontrol update NodeName={nodes} \
+                             State=DRAIN Reason=\"fewer GPUs\"`"
+                        )),
+                );
+            }
+        }
     }
 }

@@ -217,6 +217,8 @@ rules! {
     SLURM_VERSION_FEATURE = "slurm/version-feature", Error, Check, "something that the release of Slurm does not have";
     SLURM_GRES_TYPE_NOT_SUBSTRING = "slurm/gres-type-not-substring", Error, Check, "a GRES type that slurmd does not find in the GPU's name";
     SLURM_MIG_NEEDS_NVML = "slurm/mig-needs-nvml", Error, Check, "GPU instances where slurmd does not ask NVML";
+    SLURM_AUTODETECT_CONFLICT = "slurm/autodetect-conflict", Error, Check, "an added line of gres.conf that Slurm does not take beside what is written";
+    SLURM_ELASTIC_IN_BLOCK = "slurm/elastic-in-block", Warning, Check, "elastic nodes in a block, in a release that takes them out of it";
     SLURM_POWER_SAVE = "slurm/power-save", Error, Check, "elastic nodes that nothing starts";
     SLURM_TOO_MANY_NODES = "slurm/too-many-nodes", Error, Check, "more nodes than a cluster of Slurm takes";
     SLURM_NAME_LENGTH = "slurm/name-length", Error, Check, "a name that slurmdbd cannot keep";
@@ -224,6 +226,8 @@ rules! {
     SLURM_NO_DEFAULT_TIME = "slurm/no-default-time", Warning, Check, "jobs that state no time are taken to run as long as they may";
     SLURM_PARTITION_OVERLAP = "slurm/partition-overlap", Warning, Check, "two partitions share nodes, and neither preempts the other";
     SLURM_MIXED_PARTITION = "slurm/mixed-partition", Warning, Check, "a partition with a pool that teams are guaranteed and one that is open";
+    SLURM_CPU_JOBS_STRAND_GPUS = "slurm/cpu-jobs-strand-gpus", Warning, Check, "a partition of nodes with GPUs and nodes without";
+    SLURM_GRES_DECREASE = "slurm/gres-decrease", Warning, Plan, "fewer GPUs or GPU instances on nodes that stay";
     SLURM_LIMITS_NOT_ENFORCED = "slurm/limits-not-enforced", Warning, Check, "quotas and tiers in a Slurm cluster without a database";
     SLURM_REQUEUE = "slurm/requeue", Warning, Check, "preempted training that begins again from nothing";
 }

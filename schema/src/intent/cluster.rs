@@ -52,7 +52,7 @@ pub struct Slurm {
     pub preempt: Option<Preempt>,
     /// How elastic nodes come and go.
     pub power_saving: Option<PowerSaving>,
-    /// What slurmctld knows of the topology; none: nothing.
+    /// What slurmctld knows of the topology; none: a tree of fabrics or racks, if there are any.
     pub topology: Option<SlurmTopology>,
     /// Lines that the site adds, by file.
     pub extra: IndexMap<String, Vec<String>>,

@@ -6,6 +6,7 @@
 //!
 //! Invariant: edges lead from what is inside to what is around it, and in no circle.
 
+mod blocks;
 mod fabric;
 mod places;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
+pub use blocks::{block_level, block_sizes};
 pub use fabric::{LogicalFabric, LogicalSwitch};
 pub use places::{PlaceLabel, place_key};
 
@@ -369,29 +371,6 @@ impl Topology {
                 blocks.entry(name).or_default().add(standing.group);
             }
         }
-        blocks
-    }
-
-    /// The blocks of `topology/block` for a cluster, in the order of the racks: NVLink domains that
-    /// join nodes, racks for the rest. Nodes in neither are in no block.
-    pub fn slurm_blocks(&self, cluster: &ClusterName) -> IndexMap<BlockName, Block> {
-        let mut blocks: IndexMap<BlockName, Block> = IndexMap::new();
-        for standing in self.standings().filter(|s| s.group.cluster == *cluster) {
-            let domain = standing.joined_in().cloned().map(BlockName::Domain);
-            let rack = || standing.rack.cloned().map(BlockName::Rack);
-            if let Some(name) = domain.or_else(rack) {
-                blocks.entry(name).or_default().add(standing.group);
-            }
-        }
-        let racks = self.graph.node_weights().filter_map(|vertex| match vertex {
-            Vertex::Rack(rack) => Some(rack),
-            Vertex::Site(_) | Vertex::Switch(..) | Vertex::Domain(_) | Vertex::Group(_) => None,
-        });
-        let order: BTreeMap<&RackName, usize> = racks.zip(0..).collect();
-        blocks.sort_by_cached_key(|name, _| match name {
-            BlockName::Domain(rack) | BlockName::Rack(rack) => order.get(rack).copied(),
-            BlockName::Leaf(..) => None,
-        });
         blocks
     }
 

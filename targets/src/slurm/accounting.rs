@@ -29,13 +29,16 @@ pub fn emit(intent: &Intent, cluster: &Cluster, slurm: &Slurm) -> Option<OutputF
     let head = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
     let lines = [
         head.as_str(),
-        "Accounts, QOS and their limits. Run it as an administrator of Slurm once slurmctld has",
-        "registered with slurmdbd, and again after each change; then run `scontrol reconfigure`.",
+        "Accounts, QOS and their limits. Run it as an administrator of Slurm:",
+        "1. `accounting.sh qos` before slurmctld reads slurm.conf. It adds QOS and does nothing else:",
+        "   from 25.11 on slurmctld ends over a partition with a QOS that it does not know.",
+        "2. `accounting.sh` once slurmctld has registered with slurmdbd, which then knows what can be",
+        "   limited. Run it again after each change; then run `scontrol reconfigure`.",
         "It adds what is missing and sets what is stated here. It deletes nothing, and adds no users:",
         "`sacctmgr add user NAME account=TEAM` does.",
     ];
     file.push(
-        [item.child("database"), item],
+        [item.child("database"), item.clone()],
         format!("#!/bin/sh\n{}set -eu\n\ncluster={}\n\n{FUNCTIONS}", header(&lines), cluster.name),
     );
 
@@ -46,6 +49,7 @@ pub fn emit(intent: &Intent, cluster: &Cluster, slurm: &Slurm) -> Option<OutputF
         file.push(qos.items.clone(), format!("{first}{}", command("add_qos", &[&qos.name])));
         first = "";
     }
+    file.push([item.clone()], "\n[ \"${1:-}\" != qos ] || exit 0\n\n".to_owned());
     for qos in &all {
         file.push(qos.items.clone(), set_qos(qos, &tracked));
     }

@@ -9,7 +9,7 @@ use fleetc_schema::intent::{Cluster, Intent, Scheduler, Slurm};
 use fleetc_schema::{Hostlist, ItemPath};
 use indexmap::IndexMap;
 
-use super::SlurmConf;
+use super::{SlurmConf, slurm_conf};
 use crate::{OutputTree, Scope, Target};
 
 /// Keys that begin a record: several may stand, each for what its value names. Source: tables of type
@@ -43,7 +43,9 @@ pub fn conflicts(intent: &Intent, cluster: &Cluster, slurm: &Slurm, found: &mut 
         let item = item.keyed("extra", [file]);
         // Of a file that holds nothing but the site's lines there is nothing to say, nor of a script.
         let Some(text) = written.get(file).filter(|_| file.ends_with(".conf")) else { continue };
-        let taken: Vec<Setting> = text.lines().filter_map(Setting::of).collect();
+        let gives_way = |own: &Setting| slurm_conf::GIVES_WAY.iter().any(|(word, _)| own.is(word));
+        let taken = text.lines().filter_map(Setting::of).filter(|own| !gives_way(own));
+        let taken: Vec<Setting> = taken.collect();
         let mut before: Vec<(Setting, &String)> = Vec::new();
         for line in lines.iter().filter(|line| !is_blank(line)) {
             let place = item.keyed("line", [line]);

@@ -10,7 +10,7 @@ use fleetc_schema::name::{ClusterName, PoolName};
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect, Presence};
 
 use super::features::Feature;
-use super::topology_conf;
+use super::topology_conf::Told;
 use crate::Scope;
 use crate::changed::Sides;
 
@@ -72,7 +72,7 @@ pub fn of(change: &Change, old: Option<&Scope<'_>>, new: Option<&Scope<'_>>) -> 
             effect => effect,
         },
         ChangeKind::Nodes(pool) | ChangeKind::Pool(pool, _) => rating.nodes(pool),
-        ChangeKind::Topology if rating.tree_changes() => rating.topology(),
+        ChangeKind::Topology if rating.told_changes() => rating.topology(),
         // PriorityTier of partitions comes from tiers.
         ChangeKind::Tier if rating.preempts_by_partition() => reload(RECONFIGURE),
         ChangeKind::Quota(..) | ChangeKind::Tier | ChangeKind::Team(..) => rating.accounting(),
@@ -201,21 +201,19 @@ impl Rating<'_> {
         }
     }
 
-    fn tree_changes(&self) -> bool {
-        self.tree(self.sides.old) != self.tree(self.sides.new)
+    fn told_changes(&self) -> bool {
+        self.told(self.sides.old) != self.told(self.sides.new)
     }
 
-    /// The switches of a side, whatever the items behind them.
-    fn tree(&self, scope: Option<&Scope<'_>>) -> Vec<topology_conf::Switch> {
-        let cluster = scope.and_then(|scope| Some((scope.intent(), scope.cluster()?)));
-        let tree = cluster.map(|(intent, cluster)| topology_conf::tree(intent, cluster));
-        let bare = |switch| topology_conf::Switch { items: Vec::new(), ..switch };
-        tree.unwrap_or_default().into_iter().map(bare).collect()
+    /// What slurmctld is told of the topology on a side, whatever the items behind it.
+    fn told(&self, scope: Option<&Scope<'_>>) -> Option<Told> {
+        let scope = scope?;
+        Some(Told::of(scope.intent(), scope.cluster()?)?.without_items())
     }
 
-    /// Switches are read anew; the plugin that reads them is loaded at the start.
+    /// Switches and blocks are read anew; the plugin that reads them is loaded at the start.
     fn topology(&self) -> Effect {
-        let plugin = |scope| !self.tree(scope).is_empty();
+        let plugin = |scope| self.told(scope).map(|told| told.plugin());
         match plugin(self.sides.old) == plugin(self.sides.new) {
             true => reload("topology.conf: scontrol reconfigure"),
             false => self.reload_or_restart("TopologyPlugin changes"),

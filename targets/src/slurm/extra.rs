@@ -43,6 +43,15 @@ pub fn item(cluster: &Cluster, name: &str) -> ItemPath {
     ItemPath::item("cluster", &cluster.name).child("slurm").keyed("extra", [name])
 }
 
+/// True if the site sets a key in the file of this name. Keys are read in any case.
+pub fn sets(slurm: &Slurm, name: &str, key: &str) -> bool {
+    let mut lines = slurm.extra.get(name).into_iter().flatten();
+    lines.any(|line| {
+        let (word, _) = line.split_once('=').unwrap_or((line, ""));
+        word.trim().eq_ignore_ascii_case(key)
+    })
+}
+
 fn text(lines: &[String]) -> String {
     let lines = lines.iter().flat_map(|line| line.lines());
     lines.map(|line| format!("{}\n", line.trim_end())).collect()

@@ -7,8 +7,12 @@ use fleetc_schema::version::SlurmRelease;
 /// Something that not every release has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
+    /// AutoDetect on a node in state CLOUD costs that node its gres.conf. Before, slurmctld ends.
+    AutoDetectSkipsCloud,
     /// `AutoDetect=nvidia` in gres.conf.
     AutoDetectNvidia,
+    /// `BlockSizes` in topology.conf. 23.11 has `BlockLevels` instead.
+    BlockSizes,
     /// A hostlist with text after its last bracket: `r[1-2]-ib`. Before, slurmctld ends with
     /// "Unable to create NodeName list".
     HostlistSuffix,
@@ -18,6 +22,8 @@ pub enum Feature {
     /// `scontrol reconfigure` starts new daemons and hands over once they run, so that nearly every
     /// change needs no restart. Source: scontrol(1), "reconfigure".
     ReconfigureByNewProcess,
+    /// The plugin topology/block.
+    TopologyBlock,
 }
 
 impl Feature {
@@ -25,7 +31,11 @@ impl Feature {
     pub fn since(self) -> SlurmRelease {
         match self {
             Self::MigProfileSuffix => SlurmRelease::V23_02,
-            Self::HostlistSuffix | Self::ReconfigureByNewProcess => SlurmRelease::V23_11,
+            Self::AutoDetectSkipsCloud
+            | Self::HostlistSuffix
+            | Self::ReconfigureByNewProcess
+            | Self::TopologyBlock => SlurmRelease::V23_11,
+            Self::BlockSizes => SlurmRelease::V24_05,
             Self::AutoDetectNvidia => SlurmRelease::V24_11,
         }
     }

@@ -16,6 +16,7 @@ mod qos;
 mod slurm_conf;
 mod slurm_time;
 mod topology_conf;
+mod topology_tree;
 mod tres;
 
 use fleetc_schema::diag::Diagnostic;

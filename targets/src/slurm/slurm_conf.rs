@@ -6,7 +6,7 @@ use fleetc_schema::units::Seconds;
 use fleetc_schema::{Hostlist, ItemPath};
 
 use super::qos::{self, Qos};
-use super::{is_elastic, node_line, partition_line, topology_conf, tres};
+use super::{extra, is_elastic, node_line, partition_line, topology_conf, tres};
 use crate::write::key_value::{KeyValueFile, Line};
 
 /// The longest `bf_window` that slurmctld takes, and its default. Source: slurm.conf(5),
@@ -18,6 +18,15 @@ const BF_RESOLUTION_SECONDS: u64 = 60;
 /// How long an elastic node may take to come. Slurm's default of 60 s is less than a GPU machine
 /// takes to boot; this is what AWS ParallelCluster writes.
 const RESUME_TIMEOUT: Seconds = Seconds(1_800);
+
+/// How long processes may take to end before their node is drained. A process that holds GPUs is slow
+/// to end, and Slurm's default of 60 s drains nodes that are well. IDRIS has this on the GPU nodes of
+/// Jean Zay, as the chronicles of the BigScience 176B training say (2022).
+const UNKILLABLE_STEP_TIMEOUT: Seconds = Seconds(180);
+/// Keys that are written unless the site says them, or what their value must keep to:
+/// `UnkillableStepTimeout` is no less than five times `MessageTimeout`. Source: slurm.conf(5).
+pub const GIVES_WAY: [(&str, &[&str]); 1] =
+    [("UnkillableStepTimeout", &["UnkillableStepTimeout", "MessageTimeout"])];
 
 /// Weights of a job's priority: the order of QOS first, fair share within it, then age. A QOS's part
 /// is its priority in proportion to the highest one, so that two QOS must differ by more than a
@@ -105,14 +114,15 @@ impl Writer<'_> {
         types.dedup();
         if !types.is_empty() {
             self.lines("gres", [Line::new("GresTypes", types.join(","))]);
+            for (key, unless) in GIVES_WAY {
+                if !unless.iter().any(|word| extra::sets(self.slurm, "slurm.conf", word)) {
+                    let Seconds(timeout) = UNKILLABLE_STEP_TIMEOUT;
+                    self.lines("", [Line::new(key, timeout)]);
+                }
+            }
         }
-        let tree = topology_conf::tree(self.intent, self.cluster);
-        if !tree.is_empty() {
-            let items = tree.iter().flat_map(|switch| switch.items.iter().cloned());
-            let mut items: Vec<ItemPath> = items.collect();
-            items.sort();
-            items.dedup();
-            self.file.line(items, Line::new("TopologyPlugin", "topology/tree"));
+        if let Some(told) = topology_conf::Told::of(self.intent, self.cluster) {
+            self.file.line(told.items(), Line::new("TopologyPlugin", told.plugin()));
         }
     }
 

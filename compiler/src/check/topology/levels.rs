@@ -1,11 +1,11 @@
 //! What schedulers are told of the topology, and nodes that they would not find in it.
 
-use fleetc_schema::diag::{Diagnostic, rules};
+use fleetc_schema::diag::{Diagnostic, Severity, rules};
 use fleetc_schema::intent::{
     Cluster, Queue, QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
 };
-use fleetc_schema::name::ClusterName;
-use fleetc_schema::topology::{Block, BlockName, Standing};
+use fleetc_schema::name::{ClusterName, PoolName};
+use fleetc_schema::topology::{Block, BlockName, Standing, block_level};
 use fleetc_schema::version::SlurmRelease;
 use fleetc_schema::{Hostlist, ItemPath};
 
@@ -19,6 +19,7 @@ fn nodes<'a>(standings: impl Iterator<Item = Standing<'a>>) -> Hostlist {
 
 /// `topology/unattached-node`: nodes in no rack and on no switch where that matters: the cluster's
 /// Slurm places by topology, jobs of the pool span nodes, or other nodes of the pool have a place.
+/// Nodes that blocks leave out are [`outside_blocks`].
 pub fn unattached_node(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     let intent = &lowered.intent;
     if place_is_unclear(lowered) {
@@ -31,6 +32,9 @@ pub fn unattached_node(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
         for cluster in pool.parts.keys() {
             let here = || lowered.topology.standings_of(name, cluster);
             let seen = slurm_topology(lowered, cluster);
+            if seen.is_some_and(|topology| topology.plugin == TopologyPlugin::Block) {
+                continue;
+            }
             let sees = |s: &Standing<'_>| match seen {
                 None => s.is_placed(),
                 Some(topology) => is_seen(topology, s),
@@ -44,21 +48,13 @@ pub fn unattached_node(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
                 })
             };
             let stated = !intent.racks.is_empty() || !intent.fabrics.is_empty();
-            let matters = match seen {
-                // A file without any block is another finding.
-                Some(topology) => {
-                    topology.plugin == TopologyPlugin::Tree
-                        || !lowered.topology.slurm_blocks(cluster).is_empty()
-                }
-                None => stated && (here().any(|s| sees(&s)) || spans()),
-            };
+            let matters = seen.is_some() || (stated && (here().any(|s| sees(&s)) || spans()));
             if lost.is_empty() || !matters || is_placed_by_levels(lowered, cluster) {
                 continue;
             }
             let stand = if lost.len() == 1 { "stands" } else { "stand" };
-            let place = match seen.map(|topology| topology.plugin) {
-                Some(TopologyPlugin::Tree) => "on no switch",
-                Some(TopologyPlugin::Block) => "in no rack",
+            let place = match seen {
+                Some(_) => "on no switch",
                 None => "in no rack and on no switch",
             };
             let note = match seen {
@@ -68,13 +64,9 @@ pub fn unattached_node(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
                 }
             };
             let title = format!("`{lost}` of pool `{name}` {stand} {place}");
-            let help = match seen.map(|topology| topology.plugin) {
-                Some(TopologyPlugin::Tree) => {
-                    format!("add them to a fabric: `attach \"leaf1\" nodes=\"{lost}\"`")
-                }
-                Some(TopologyPlugin::Block) | None => {
-                    format!("say where they are: `rack \"r1\" nodes=\"{lost}\"`")
-                }
+            let help = match seen {
+                Some(_) => format!("add them to a fabric: `attach \"leaf1\" nodes=\"{lost}\"`"),
+                None => format!("say where they are: `rack \"r1\" nodes=\"{lost}\"`"),
             };
             found.push(
                 Diagnostic::new(&rules::TOPOLOGY_UNATTACHED_NODE, title)
@@ -108,14 +100,75 @@ fn reads_levels(queue: &Queue) -> bool {
     }
 }
 
-/// True if slurmctld finds the nodes in what it is told.
+/// True if slurmctld finds the nodes in the tree that it is told.
 fn is_seen(topology: &SlurmTopology, standing: &Standing<'_>) -> bool {
-    match (topology.plugin, &topology.fabric) {
-        (TopologyPlugin::Tree, None) => !standing.leaves.is_empty(),
-        (TopologyPlugin::Tree, Some(fabric)) => {
-            standing.leaves.iter().any(|(name, _)| *name == fabric)
+    match &topology.fabric {
+        None => !standing.leaves.is_empty(),
+        Some(fabric) => standing.leaves.iter().any(|(name, _)| *name == fabric),
+    }
+}
+
+/// The Slurm clusters that are told of blocks, in a release that knows them.
+fn clusters_of_blocks(
+    lowered: &Lowered,
+) -> impl Iterator<Item = (&ClusterName, &Slurm, &SlurmTopology)> {
+    lowered.intent.clusters.iter().filter_map(|(name, cluster)| {
+        let Scheduler::Slurm(slurm) = &cluster.scheduler else { return None };
+        let topology = slurm.topology.as_ref()?;
+        let known = slurm.version >= SlurmRelease::V23_11;
+        (topology.plugin == TopologyPlugin::Block && known).then_some((name, slurm, topology))
+    })
+}
+
+/// `topology/unattached-node` for blocks: nodes in none, in a partition that holds nodes of blocks.
+/// Where a job may have nodes of a block slurmctld gives it no others; where it may have none, it is
+/// planned as if there were no topology. Source: SchedMD/slurm, topology_p_eval_nodes.
+pub fn outside_blocks(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
+    if place_is_unclear(lowered) {
+        return;
+    }
+    for (cluster, slurm, _) in clusters_of_blocks(lowered) {
+        let blocks = lowered.topology.slurm_blocks(cluster);
+        let held = blocks.values().fold(Hostlist::default(), |all, b| all.union(&b.nodes));
+        let part = |pool: &PoolName| lowered.intent.pools.get(pool)?.parts.get(cluster);
+        let in_blocks =
+            |pool: &PoolName| part(pool).is_some_and(|p| !p.intersection(&held).is_empty());
+        for (name, pool) in &lowered.intent.pools {
+            let Some(lost) = part(name).map(|part| part.difference(&held)) else { continue };
+            // A file without any block is another finding.
+            if lost.is_empty() || held.is_empty() {
+                continue;
+            }
+            let mut own = slurm.partitions.iter().filter(|(_, p)| p.pools.contains(name));
+            let mixed = own.clone().find(|(_, p)| p.pools.iter().any(in_blocks));
+            if mixed.is_none() && (own.next().is_some() || !in_blocks(name)) {
+                continue;
+            }
+            let (is, gets) = if lost.len() == 1 { ("is", "gets") } else { ("are", "get") };
+            let key = if pool.elastic.is_some() { "count" } else { "nodes" };
+            let title = format!("`{lost}` of pool `{name}` {is} in no block, and {gets} no job");
+            let mut finding = Diagnostic::new(&rules::TOPOLOGY_UNATTACHED_NODE, title)
+                .at(ItemPath::item("pool", name).child(key), "in no rack of the spec");
+            if let Some((partition, _)) = mixed {
+                let item = ItemPath::item("cluster", cluster).child("slurm");
+                finding = finding.at(
+                    item.keyed("partition", [partition]).child("pools"),
+                    "holds nodes of blocks too",
+                );
+            }
+            let place = format!("say where they are: `rack \"r1\" nodes=\"{lost}\"`");
+            found.push(
+                finding
+                    .note("where a job may have nodes of a block, slurmctld gives it no others")
+                    .help(match in_blocks(name) {
+                        true => place,
+                        false if pool.elastic.is_some() => {
+                            format!("give `{name}` a partition of its own")
+                        }
+                        false => format!("{place}; or give `{name}` a partition of its own"),
+                    }),
+            );
         }
-        (TopologyPlugin::Block, _) => standing.rack.is_some(),
     }
 }
 
@@ -124,12 +177,7 @@ pub fn block_size(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     if place_is_unclear(lowered) {
         return;
     }
-    for (name, Cluster { scheduler, .. }) in &lowered.intent.clusters {
-        let Scheduler::Slurm(slurm) = scheduler else { continue };
-        let Some(topology) = &slurm.topology else { continue };
-        if topology.plugin != TopologyPlugin::Block || slurm.version < SlurmRelease::V23_11 {
-            continue;
-        }
+    for (name, slurm, topology) in clusters_of_blocks(lowered) {
         let item = ItemPath::item("cluster", name).child("slurm").child("topology");
         let blocks: Vec<(BlockName, Block)> =
             lowered.topology.slurm_blocks(name).into_iter().collect();
@@ -145,19 +193,16 @@ pub fn block_size(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
         }
         found.extend(no_power_of_two(&item, slurm, topology));
         found.extend(refused(&item, slurm, topology, &blocks));
+        found.extend(above_all(&item, slurm, topology, &blocks));
     }
 }
 
 /// Sizes above the base that are no power-of-two multiple of it. Source: slurm topology_block.c,
-/// `Invalid BlockSizes value`; 23.11 has `BlockLevels` instead.
+/// `Invalid BlockSizes value`; 23.11 has `BlockLevels` instead, which are such powers.
 fn no_power_of_two(item: &ItemPath, slurm: &Slurm, topology: &SlurmTopology) -> Option<Diagnostic> {
     let base = *topology.block_sizes.first()?;
-    let fits =
-        |size: u32| size.is_multiple_of(base.max(1)) && (size / base.max(1)).is_power_of_two();
+    let fits = |size: u32| block_level(base, size).is_some();
     let wrong = topology.block_sizes.iter().copied().find(|size| !fits(*size))?;
-    if slurm.version < SlurmRelease::V24_05 {
-        return None;
-    }
     let (mut low, mut next) = (base, base);
     while next < wrong {
         (low, next) = (next, next.checked_mul(2)?);
@@ -168,11 +213,43 @@ fn no_power_of_two(item: &ItemPath, slurm: &Slurm, topology: &SlurmTopology) -> 
     Some(
         Diagnostic::new(&rules::TOPOLOGY_BLOCK_SIZE, title)
             .at(item.child("block-sizes"), format!("the base size is {base}"))
-            .note("slurmctld ends with `Invalid BlockSizes value`")
+            .note(match slurm.version < SlurmRelease::V24_05 {
+                true => "23.11 has `BlockLevels`: powers of two, and no others",
+                false => "slurmctld ends with `Invalid BlockSizes value`",
+            })
             .help(match wrong < base {
                 true => "name the base size, the smallest, first".to_owned(),
                 false => format!("write {near}"),
             }),
+    )
+}
+
+/// A base size above every block, where the release takes that: a job of the base size or less gets
+/// nodes of one block.
+fn above_all(
+    item: &ItemPath,
+    slurm: &Slurm,
+    topology: &SlurmTopology,
+    blocks: &[(BlockName, Block)],
+) -> Option<Diagnostic> {
+    let base = u64::from(*topology.block_sizes.first()?);
+    let largest = blocks.iter().map(|(_, block)| block.nodes.len()).max()?;
+    if base <= largest || slurm.version <= SlurmRelease::V24_11 {
+        return None;
+    }
+    let title = format!("the base size is {base}, and no block has more than {}", count(largest));
+    Some(
+        Diagnostic::new(&rules::TOPOLOGY_BLOCK_SIZE, title)
+            .severity(Severity::Warning)
+            .at(item.child("block-sizes"), format!("the base size is {base}"))
+            .note(format!(
+                "a job of {base} nodes or fewer gets nodes of one block, so one of {} never starts",
+                match largest + 1 == base {
+                    true => count(base),
+                    false => format!("{} to {base} nodes", largest + 1),
+                }
+            ))
+            .help(format!("take a base size of {largest} or less")),
     )
 }
 

@@ -12,7 +12,7 @@ mod racks;
 pub use domains::{nvlink_domain_size, tensor_parallel_leaves_nvlink};
 pub use fabrics::{cycle, orphan_switch, two_uplink_trees};
 pub use gangs::{crosses_block, not_contiguous, pipeline_over_slow_link, placement_unknown};
-pub use levels::{block_size, level_without_label, unattached_node};
+pub use levels::{block_size, level_without_label, outside_blocks, unattached_node};
 pub use racks::rack_power;
 
 use fleetc_schema::intent::{Resource, Scheduler, Sharing, SlurmTopology, Workload};

@@ -1,5 +1,6 @@
 //! What Slurm would refuse, or take and do nothing with.
 
+mod gres;
 mod names;
 mod nodes;
 mod partitions;
@@ -19,12 +20,15 @@ const CHECKS: &[Check] = &[
     nodes::gres_types,
     nodes::mig_needs_nvml,
     nodes::power_save,
+    nodes::elastic_in_block,
+    gres::autodetect_conflict,
     nodes::too_many,
     names::cluster,
     names::files_and_features,
     partitions::times,
     partitions::overlap,
     partitions::mixed,
+    partitions::cpu_jobs,
     queue::limits_not_enforced,
     queue::requeue,
 ];

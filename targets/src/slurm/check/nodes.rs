@@ -1,9 +1,11 @@
 //! Nodes: what slurmctld and slurmd must find on them.
 
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::intent::{AutoDetect, Class, Sharing};
+use fleetc_schema::intent::{AutoDetect, Class, Sharing, SlurmTopology, TopologyPlugin};
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::PoolName;
+use fleetc_schema::topology::{Block, Topology};
+use fleetc_schema::version::SlurmRelease;
 use fleetc_schema::{Hostlist, ItemPath};
 
 use super::Fleet;
@@ -76,6 +78,17 @@ pub fn version_features(fleet: Fleet<'_>, found: &mut Vec<Diagnostic>) {
             version(finding)
                 .note("slurmd says `unknown autodetect flag`, goes on, and finds no GPU")
                 .help("write `autodetect=\"nvml\"` if slurmd is built with NVML, else `\"off\"`"),
+        );
+    }
+    let feature = Feature::TopologyBlock;
+    let block = |topology: &&SlurmTopology| topology.plugin == TopologyPlugin::Block;
+    if fleet.slurm.topology.as_ref().filter(block).is_some() && lacks(feature) {
+        let place = fleet.path().child("topology");
+        let finding = finding(feature, "topology of blocks").at(place, "not a plugin there");
+        found.push(
+            version(finding)
+                .note("slurmctld ends: it finds no plugin `topology/block`")
+                .help("write `topology \"tree\"`, or upgrade"),
         );
     }
     for (name, pool) in &fleet.intent.pools {
@@ -189,6 +202,36 @@ pub fn power_save(fleet: Fleet<'_>, found: &mut Vec<Diagnostic>) {
                 .at(ItemPath::item("pool", pool).child("count"), "nodes that come and go")
                 .note("slurmctld says nothing, and jobs wait for nodes that never come")
                 .help("add `power-saving resume=\"/opt/fleet/resume\" suspend=\"/opt/fleet/suspend\" idle=\"10m\"`"),
+        );
+    }
+}
+
+/// `slurm/elastic-in-block`: 25.11 before its third patch forgets the block of a node in state CLOUD
+/// when it powers down. Source: SchedMD/slurm, CHANGELOG of 25.11.3. `Topology=` in the node's line
+/// is no way out: beside topology.conf it takes the node out of the set by which slurmctld decides
+/// whether blocks matter at all (topology_p_add_rm_node, 25.05 to 26.05).
+pub fn elastic_in_block(fleet: Fleet<'_>, found: &mut Vec<Diagnostic>) {
+    let topology = fleet.slurm.topology.as_ref();
+    let of_blocks = topology.is_some_and(|topology| topology.plugin == TopologyPlugin::Block);
+    if !of_blocks || fleet.slurm.version != SlurmRelease::V25_11 {
+        return;
+    }
+    let blocks = Topology::of(fleet.intent).slurm_blocks(&fleet.cluster.name);
+    for class in one_of_each_pool(fleet).filter(|class| is_elastic(fleet.intent, class)) {
+        let pool = &class.node.pool;
+        let held = |block: &&Block| !block.nodes.intersection(&class.nodes).is_empty();
+        let Some(block) = blocks.values().find(held) else { continue };
+        let nodes = block.nodes.intersection(&class.nodes);
+        let title = format!("Slurm 25.11.0 to 25.11.2 take `{nodes}` out of their block");
+        found.push(
+            Diagnostic::new(&rules::SLURM_ELASTIC_IN_BLOCK, title)
+                .at(fleet.path().child("topology"), "of blocks")
+                .at(ItemPath::item("pool", pool).child("count"), "nodes that come and go")
+                .note("when such a node powers down it is in no block any more, until slurmctld restarts")
+                .help(
+                    "run 25.11.3 or later, and say so: \
+                     `allow \"slurm/elastic-in-block\" reason=\"we run 25.11.5\"` in the pool",
+                ),
         );
     }
 }

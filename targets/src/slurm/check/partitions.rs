@@ -87,17 +87,49 @@ pub fn overlap(fleet: Fleet<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
+/// `slurm/cpu-jobs-strand-gpus`: nodes with GPUs and nodes without in one partition. Source:
+/// slurm.conf(5), "Weight": of equal nodes slurmctld takes any, and otherwise the lightest first.
+pub fn cpu_jobs(fleet: Fleet<'_>, found: &mut Vec<Diagnostic>) {
+    for (name, partition) in &fleet.slurm.partitions {
+        if open_and_closed(fleet, partition).is_some() {
+            continue;
+        }
+        let has_gpus = |pool: &&PoolName| {
+            let mut classes = fleet.classes().filter(|class| class.node.pool == **pool);
+            classes.any(|class| class.node.gpu.is_some())
+        };
+        let (with, without): (Vec<&PoolName>, Vec<&PoolName>) =
+            partition.pools.iter().partition(has_gpus);
+        // A node weighs 1 unless said.
+        let weight = |pool: &&&PoolName| {
+            fleet.intent.pools.get(**pool).and_then(|pool| pool.weight).unwrap_or(1)
+        };
+        let lightest = with.iter().min_by_key(weight);
+        let heaviest = without.iter().max_by_key(weight);
+        let (Some(with), Some(without)) = (lightest, heaviest) else { continue };
+        if weight(&without) < weight(&with) {
+            continue;
+        }
+        let title = format!(
+            "jobs without GPUs may fill the processors of `{with}` while `{without}` is idle"
+        );
+        found.push(
+            Diagnostic::new(&rules::SLURM_CPU_JOBS_STRAND_GPUS, title)
+                .at(fleet.path().keyed("partition", [name]).child("pools"), "both in one partition")
+                .at(ItemPath::item("pool", *with), "has GPUs")
+                .at(ItemPath::item("pool", *without), "has none")
+                .note("nothing keeps processors for GPUs: a GPU whose processors are taken is idle")
+                .help(format!(
+                    "give `{without}` a partition of its own, or let `{with}` weigh more: `weight 100`"
+                )),
+        );
+    }
+}
+
 /// `slurm/mixed-partition`: a pool that teams are guaranteed and an open one in one partition.
 pub fn mixed(fleet: Fleet<'_>, found: &mut Vec<Diagnostic>) {
-    // Without a database there are no QOS that a partition could take.
-    if fleet.slurm.database.is_none() {
-        return;
-    }
     for (name, partition) in &fleet.slurm.partitions {
-        let governed = |pool: &&PoolName| fleet.intent.is_governed(pool, &fleet.cluster.name);
-        let (closed, open): (Vec<&PoolName>, Vec<&PoolName>) =
-            partition.pools.iter().partition(governed);
-        let (Some(closed), Some(open)) = (closed.first(), open.first()) else { continue };
+        let Some((closed, open)) = open_and_closed(fleet, partition) else { continue };
         let title = format!(
             "partition `{name}` holds `{closed}`, which teams are guaranteed, and `{open}`, which is open"
         );
@@ -113,4 +145,16 @@ pub fn mixed(fleet: Fleet<'_>, found: &mut Vec<Diagnostic>) {
                 .help(format!("give `{open}` a partition of its own")),
         );
     }
+}
+
+/// A pool of the partition that teams are guaranteed, and one that is open.
+fn open_and_closed<'a>(
+    fleet: Fleet<'_>,
+    partition: &'a Partition,
+) -> Option<(&'a PoolName, &'a PoolName)> {
+    // Without a database there are no QOS that a partition could take.
+    fleet.slurm.database.as_ref()?;
+    let governed = |pool: &&PoolName| fleet.intent.is_governed(pool, &fleet.cluster.name);
+    let closed = partition.pools.iter().find(governed)?;
+    Some((closed, partition.pools.iter().find(|pool| !governed(pool))?))
 }

@@ -26,6 +26,7 @@ impl Daemon {
     /// Starts a daemon that stays in the foreground; what it says goes to `log`.
     pub fn start(
         name: &str,
+        program: &Command,
         args: &[&str],
         slurm_conf: &Utf8Path,
         log: Utf8PathBuf,
@@ -33,7 +34,9 @@ impl Daemon {
         let file = File::create(&log)?;
         // A daemon must not outlive this process, however that ends.
         let child = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "--", name])
+            .args(["--pdeathsig", "KILL", "--"])
+            .arg(program.get_program())
+            .args(program.get_args())
             .args(args)
             .env("SLURM_CONF", slurm_conf)
             .stdin(Stdio::null())

@@ -1,31 +1,38 @@
 //! Slurm's own daemons read what is written for them.
 //!
 //! On one machine, without systemd, MUNGE, cgroups or GPUs, a real slurmdbd and slurmctld load the
-//! files of each Slurm cluster, in the release that is installed: the fleet is compiled for it
-//! through an overlay. Then
+//! files of each Slurm cluster, in the release that is installed and in newer ones (see [`place`]):
+//! the fleet is compiled for the release through an overlay. Then
 //! - slurmctld says no error about the files as written, and some about wrong ones;
 //! - `accounting.sh` runs, and running it again changes nothing;
 //! - each workload is admitted, and one GPU more than a node has, or than a QOS allows, is refused;
+//! - slurmctld knows the blocks that are written, and a job of a block's size stays within one;
 //! - slurmd finds the devices of gres.conf, as many as slurm.conf says.
 
+mod blocks;
 mod conf;
 mod daemon;
+mod database;
+mod place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::TcpListener;
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fleetc::files::{Disk, Files};
+use fleetc_schema::diag::{Severity, rules};
 use fleetc_schema::intent::{Class, Cluster, Intent, Scheduler, Slurm, Workload};
-use fleetc_schema::version::{Known, SlurmRelease, Version};
+use fleetc_schema::version::SlurmRelease;
 use fleetc_tests::{FLEETS, Texts, compiled, repository};
 
 use super::tool;
 use crate::put;
 use conf::Mode;
 use daemon::Daemon;
+use database::Database;
+use place::Place;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -38,11 +45,12 @@ const NOISE: &[&str] = &[
     "No fed_mgr state file",
     "hwloc_topo",
     "Domain socket directory",
+    // Of a busy machine.
+    "High latency for",
 ];
-/// Said before `accounting.sh` ran: its QOS are not there yet.
-const UNKNOWN_QOS: &str = "Ignoring invalid Allow/DenyQOS value";
-/// A fleet of words that the examples do not have.
-const MORE: (&str, &str) = ("conformance", "tests/conformance");
+/// Fleets of words that the examples do not have; those that old releases lack in one of their own.
+const MORE: [(&str, &str); 2] =
+    [("conformance", "tests/conformance"), ("blocks", "tests/conformance/blocks")];
 const READY: &str = "Running as primary controller";
 
 /// Ports of one machine.
@@ -51,55 +59,73 @@ struct Ports {
     slurmctld: u16,
     slurmd: u16,
     slurmdbd: u16,
-    database: u16,
 }
 
 impl Ports {
     /// Ports that nobody has: all are held until the last is found.
     fn free() -> io::Result<Self> {
         let open = || TcpListener::bind(("127.0.0.1", 0));
-        let (a, b, c, d) = (open()?, open()?, open()?, open()?);
+        let (a, b, c) = (open()?, open()?, open()?);
         let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
-        Ok(Self {
-            slurmctld: port(&a)?,
-            slurmd: port(&b)?,
-            slurmdbd: port(&c)?,
-            database: port(&d)?,
-        })
+        Ok(Self { slurmctld: port(&a)?, slurmd: port(&b)?, slurmdbd: port(&c)? })
     }
 }
 
-/// Runs every suite of every fleet; gives how many checks passed.
-pub fn run(scratch: &Utf8Path) -> Result<usize, Failure> {
-    let said = tool("slurmctld", &["-V"], Utf8Path::new("."))?;
-    let number = said.split_whitespace().last().unwrap_or_default();
-    let release = match SlurmRelease::of(&number.parse::<Version>()?) {
-        Known::Yes(release) | Known::Newer(release) => release,
-        Known::TooOld | Known::No => return Err(format!("nothing is written for {said}").into()),
-    };
-    println!("slurmctld: {}, read as {release}", said.trim());
+/// Runs every suite of every fleet in every place, or in one; gives how many checks passed.
+pub fn run(scratch: &Utf8Path, only: Option<&str>) -> Result<usize, Failure> {
+    let places = Place::all(scratch, only)?;
+    if places.is_empty() {
+        return Err("no place is called so".into());
+    }
+    let database = Database::start(scratch)?;
     let mut passed = 0;
-    for (fleet, spec) in FLEETS.iter().chain([&MORE]) {
-        for detects in [true, false] {
-            let (intent, files) = match compiled_for(fleet, spec, release, detects)? {
-                Some(found) => found,
-                None if detects => return Err(format!("{fleet} has errors for {release}").into()),
-                // GPU instances cannot be listed by hand.
-                None => continue,
-            };
-            for cluster in intent.clusters.values() {
-                let Scheduler::Slurm(slurm) = &cluster.scheduler else { continue };
-                let kind = if detects { "detected" } else { "listed" };
-                let folder = scratch.join(format!("slurm-{fleet}-{}-{kind}", cluster.name));
-                let lab = Lab { intent: &intent, cluster, slurm, files: &files, folder, release };
-                let done = lab.run(detects)?;
-                println!(
-                    "{fleet}/{} with {kind} GPUs: {done} checks of Slurm passed",
-                    cluster.name
-                );
-                passed += done;
+    let mut written: BTreeSet<&str> = BTreeSet::new();
+    for place in &places {
+        for (fleet, spec) in FLEETS.iter().chain(&MORE) {
+            for detects in [true, false] {
+                match compiled_for(fleet, spec, place.release, detects)? {
+                    Written::Yes(intent, files) => {
+                        written.insert(fleet);
+                        passed +=
+                            of_fleet(place, &database, fleet, &intent, &files, detects, scratch)?;
+                    }
+                    // GPU instances cannot be listed by hand.
+                    Written::NotForRelease(_) if !detects => {}
+                    Written::NotForRelease(why) => {
+                        println!("{fleet} is not for {}: {why}", place.name)
+                    }
+                }
             }
         }
+    }
+    match FLEETS.iter().chain(&MORE).find(|(fleet, _)| !written.contains(fleet)) {
+        Some((fleet, _)) if only.is_none() => {
+            Err(format!("no release of Slurm here reads {fleet}").into())
+        }
+        Some(_) | None => Ok(passed),
+    }
+}
+
+fn of_fleet(
+    place: &Place,
+    database: &Database,
+    fleet: &str,
+    intent: &Intent,
+    files: &Texts,
+    detects: bool,
+    scratch: &Utf8Path,
+) -> Result<usize, Failure> {
+    let mut passed = 0;
+    for cluster in intent.clusters.values() {
+        let Scheduler::Slurm(slurm) = &cluster.scheduler else { continue };
+        let kind = if detects { "detected" } else { "listed" };
+        let name = format!("slurm-{}-{fleet}-{}-{kind}", place.name, cluster.name);
+        let folder = scratch.join(name);
+        let lab = Lab { place, database, intent, cluster, slurm, files, folder };
+        let what = format!("{fleet}/{} in {} with {kind} GPUs", cluster.name, place.name);
+        let done = lab.run(detects).map_err(|error| format!("{what}: {error}"))?;
+        println!("{what}: {done} checks of Slurm passed");
+        passed += done;
     }
     Ok(passed)
 }
@@ -125,13 +151,20 @@ impl Files for Overlay {
     }
 }
 
-/// A fleet for another release of Slurm, with its GPUs detected or listed; none if it has errors.
+/// A fleet for a release of Slurm.
+enum Written {
+    Yes(Box<Intent>, Texts),
+    /// It says what the release does not have.
+    NotForRelease(String),
+}
+
+/// A fleet for another release of Slurm, with its GPUs detected or listed.
 fn compiled_for(
     fleet: &str,
     spec: &str,
     release: SlurmRelease,
     detects: bool,
-) -> Result<Option<(Intent, Texts)>, Failure> {
+) -> Result<Written, Failure> {
     let plain = fleetc_tests::check_fleet(spec)?;
     let clusters = plain.partial_intent().clusters.values();
     let slurm = clusters.filter(|cluster| matches!(cluster.scheduler, Scheduler::Slurm(_)));
@@ -144,18 +177,32 @@ fn compiled_for(
     let text = format!("fleet \"{fleet}\" {{ extends \"{spec}/fleet.kdl\" }}\n{items}");
     let files = Overlay { disk: Disk::new(repository().canonicalize_utf8()?), text };
     let checked = fleetc::check(&files, Utf8Path::new(OVERLAY))?;
-    let Some(texts) = compiled(&checked) else { return Ok(None) };
-    Ok(checked.intent().cloned().map(|intent| (intent, texts)))
+    if let (Some(texts), Some(intent)) = (compiled(&checked), checked.intent()) {
+        return Ok(Written::Yes(Box::new(intent.clone()), texts));
+    }
+    let errors = checked.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let of_release =
+        [&rules::SLURM_VERSION_FEATURE, &rules::TOPOLOGY_BLOCK_SIZE, &rules::SLURM_MIG_NEEDS_NVML];
+    let mut others =
+        errors.clone().filter(|found| !of_release.iter().any(|rule| rule.name == found.rule.name));
+    match (others.next(), errors.clone().next()) {
+        (None, Some(first)) => Ok(Written::NotForRelease(first.title.clone())),
+        (other, _) => {
+            let title = other.map_or_else(String::new, |found| found.title.clone());
+            Err(format!("{fleet} has errors for {release}: {title}").into())
+        }
+    }
 }
 
 /// One cluster on one machine.
 struct Lab<'a> {
+    place: &'a Place,
+    database: &'a Database,
     intent: &'a Intent,
     cluster: &'a Cluster,
     slurm: &'a Slurm,
     files: &'a Texts,
     folder: Utf8PathBuf,
-    release: SlurmRelease,
 }
 
 impl Lab<'_> {
@@ -168,10 +215,18 @@ impl Lab<'_> {
         self.folder.join("slurm.conf")
     }
 
+    /// A program of Slurm, where it runs.
+    fn program(&self, name: &str) -> Command {
+        self.place.command(&self.folder, name)
+    }
+
     /// Runs a command of Slurm; gives whether it succeeded, and what it said.
     fn ask(&self, name: &str, args: &[&str]) -> Result<(bool, String), Failure> {
+        let program = self.program(name);
         let output = Command::new("timeout")
-            .args(["120", name])
+            .arg("120")
+            .arg(program.get_program())
+            .args(program.get_args())
             .args(args)
             .env("SLURM_CONF", self.conf())
             .current_dir(&self.folder)
@@ -193,24 +248,24 @@ impl Lab<'_> {
         let user = tool("id", &["-un"], Utf8Path::new("."))?;
         let user = user.trim();
         let ports = Ports::free()?;
-        for name in ["state", "spool", "dev", "mysql"] {
+        for name in ["state", "spool", "dev"] {
             std::fs::create_dir_all(self.folder.join(name))?;
         }
         self.write(Mode::AsWritten, ports, user)?;
-        let _database = self.database(ports, user)?;
         let slurmdbd = self.slurmdbd(ports, user)?;
         let mut passed = 0;
 
+        let script = self.folder.join("accounting.sh");
+        self.must("sh", &[script.as_str(), "qos"])?;
         // A TRES is known once slurmctld has registered with it; only then can it be limited.
         let mut slurmctld = self.slurmctld("first")?;
-        self.no_errors(&slurmctld, &[UNKNOWN_QOS])?;
+        self.no_errors(&slurmctld)?;
         slurmctld.until("registered with slurmdbd", |_| {
             let port = self.ask("sacctmgr", &["-nP", "show", "cluster", "format=controlport"]);
             port.is_ok_and(|(done, text)| done && !matches!(text.trim(), "" | "0"))
         })?;
         passed += 1;
 
-        let script = self.folder.join("accounting.sh");
         self.must("sh", &[script.as_str()])?;
         self.accounts_are_stated()?;
         let accounts = self.accounts()?;
@@ -227,14 +282,14 @@ impl Lab<'_> {
         passed += 4;
 
         let slurmctld = self.slurmctld("as-written")?;
-        self.no_errors(&slurmctld, &[])?;
+        self.no_errors(&slurmctld)?;
         slurmctld.stop()?;
         passed += 1;
 
         self.write(Mode::Cloud, ports, user)?;
         let slurmctld = self.slurmctld("cloud")?;
-        self.no_errors(&slurmctld, &[])?;
-        passed += 1 + self.workloads()? + self.limits()?;
+        self.no_errors(&slurmctld)?;
+        passed += 1 + self.workloads()? + self.limits()? + self.blocks()?;
         slurmctld.stop()?;
         slurmdbd.stop()?;
 
@@ -259,7 +314,7 @@ impl Lab<'_> {
             put(&self.folder.join(name), self.text(name))?;
         }
         // There are no cgroups here; before 24.05 that needs no word.
-        let plugin = match self.release >= SlurmRelease::V24_05 {
+        let plugin = match self.place.release >= SlurmRelease::V24_05 {
             true => "CgroupPlugin=disabled\n",
             false => "",
         };
@@ -267,46 +322,26 @@ impl Lab<'_> {
         Ok(())
     }
 
-    fn database(&self, ports: Ports, user: &str) -> Result<Daemon, Failure> {
-        let data = self.folder.join("mysql");
-        let (user, data_dir) = (format!("--user={user}"), format!("--datadir={data}"));
-        let install =
-            ["--no-defaults", &user, &data_dir, "--auth-root-authentication-method=normal"];
-        tool("mariadb-install-db", &install, &self.folder)?;
-        let socket = data.join("s");
-        let (socket_arg, port) =
-            (format!("--socket={socket}"), format!("--port={}", ports.database));
-        let args =
-            ["--no-defaults", &user, &data_dir, &socket_arg, &port, "--bind-address=127.0.0.1"];
-        let mut daemon =
-            Daemon::start("mariadbd", &args, &self.conf(), self.folder.join("mariadbd.log"))?;
-        let sql = "create database lab; \
-                   create user slurm@localhost identified by 'lab'; \
-                   create user slurm@'127.0.0.1' identified by 'lab'; \
-                   grant all on lab.* to slurm@localhost; grant all on lab.* to slurm@'127.0.0.1'";
-        let client = |sql: &str| {
-            tool("mariadb", &["--no-defaults", &socket_arg, "-uroot", "-e", sql], &self.folder)
-        };
-        daemon.until("answering", |_| client("select 1").is_ok())?;
-        client(sql)?;
-        Ok(daemon)
-    }
-
     fn slurmdbd(&self, ports: Ports, user: &str) -> Result<Daemon, Failure> {
-        let Ports { slurmdbd, database, .. } = ports;
-        let folder = &self.folder;
+        let (slurmdbd, database, folder) = (ports.slurmdbd, self.database.port, &self.folder);
+        let name = self.database.add()?;
         let text = format!(
             "AuthType=auth/none\nDbdHost=localhost\nDbdAddr=127.0.0.1\nDbdPort={slurmdbd}\n\
              SlurmUser={user}\nStorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\n\
-             StoragePort={database}\nStorageUser=slurm\nStoragePass=lab\nStorageLoc=lab\n\
+             StoragePort={database}\nStorageUser=slurm\nStoragePass=lab\nStorageLoc={name}\n\
              PidFile={folder}/slurmdbd.pid\n"
         );
         // slurmdbd looks for its file beside slurm.conf, and wants it for itself.
         let path = folder.join("slurmdbd.conf");
         put(&path, &text)?;
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        let mut daemon =
-            Daemon::start("slurmdbd", &["-D"], &self.conf(), folder.join("slurmdbd.log"))?;
+        let mut daemon = Daemon::start(
+            "slurmdbd",
+            &self.program("slurmdbd"),
+            &["-D"],
+            &self.conf(),
+            folder.join("slurmdbd.log"),
+        )?;
         let add = ["-i", "add", "cluster", self.cluster.name.as_str()];
         daemon.until("answering", |_| self.ask("sacctmgr", &add).is_ok_and(|(done, _)| done))?;
         Ok(daemon)
@@ -316,17 +351,17 @@ impl Lab<'_> {
         let log = self.folder.join(format!("slurmctld-{run}.log"));
         let conf = self.conf();
         let args = ["-D", "-c", "-v", "-f", conf.as_str()];
-        let mut daemon = Daemon::start("slurmctld", &args, &conf, log)?;
+        let mut daemon = Daemon::start("slurmctld", &self.program("slurmctld"), &args, &conf, log)?;
         daemon.until("in control", |daemon| daemon.said().contains(READY))?;
         Ok(daemon)
     }
 
     /// What slurmctld said until it was in control: after that it may speak to nodes that are not
     /// there.
-    fn no_errors(&self, slurmctld: &Daemon, known: &[&str]) -> Result<(), Failure> {
+    fn no_errors(&self, slurmctld: &Daemon) -> Result<(), Failure> {
         let said = slurmctld.said();
         let loaded = said.split(READY).next().unwrap_or_default();
-        let errors = errors(loaded, known);
+        let errors = errors(loaded);
         match errors.is_empty() {
             true => Ok(()),
             false => Err(format!("slurmctld says\n{}", errors.join("\n")).into()),
@@ -345,7 +380,7 @@ impl Lab<'_> {
             let text = std::fs::read_to_string(&path)?;
             put(&path, &format!("{text}{line}"))?;
             let started = self.slurmctld("wrong");
-            let seen = started.and_then(|slurmctld| self.no_errors(&slurmctld, &[]));
+            let seen = started.and_then(|slurmctld| self.no_errors(&slurmctld));
             put(&path, &text)?;
             if seen.is_ok() {
                 return Err(format!("slurmctld takes `{}`", line.trim()).into());
@@ -493,25 +528,29 @@ impl Lab<'_> {
                 account.into_iter().find(|account| self.qos_of_account(account).contains(&qos));
             let (Some(partition), Some(account)) = (partition, account) else { continue };
             for (kind, cap) in caps {
-                let job = |gpus: u64| {
-                    self.admits(&[
+                let job = |gpus: u64, nodes: Option<u64>| {
+                    let gpus = format!("--gpus={kind}{gpus}");
+                    let mut args = vec![
                         format!("-A{account}"),
                         format!("-p{partition}"),
                         format!("--qos={qos}"),
-                        format!("--gpus={kind}{gpus}"),
-                    ])
+                        gpus,
+                    ];
+                    args.extend(nodes.map(|nodes| format!("-N{nodes}")));
+                    self.admits(&args)
                 };
                 // As many as fill nodes: not every rest of a node is a job that can be placed.
-                let whole = self.gpus_of_node(&kind).map_or(cap, |most| match cap < most {
-                    true => cap,
-                    false => cap / most * most,
-                });
+                let most = self.gpus_of_node(partition, &kind).unwrap_or(cap);
+                let whole = if cap < most { cap } else { cap / most.max(1) * most };
+                // A job that states no nodes is planned as one, which is less than a block.
+                let nodes = self.text("topology.conf").contains("BlockName=");
+                let nodes = nodes.then(|| whole.div_ceil(most.max(1)));
                 if whole > 0
-                    && let (false, said) = job(whole)?
+                    && let (false, said) = job(whole, nodes)?
                 {
                     return Err(format!("{qos} refuses {kind}{whole}: {said}").into());
                 }
-                match job(cap + 1)? {
+                match job(cap + 1, None)? {
                     (true, _) => return Err(format!("{qos} admits {kind}{}", cap + 1).into()),
                     (false, said) if !said.contains("QOS") => {
                         return Err(format!("{qos} does not refuse, but: {said}").into());
@@ -523,9 +562,11 @@ impl Lab<'_> {
         Ok(passed)
     }
 
-    /// The most GPUs of a node, of the type that `kind` starts with, if it names one.
-    fn gpus_of_node(&self, kind: &str) -> Option<u64> {
+    /// The most GPUs of a node of a partition, of the type that `kind` starts with, if it names one.
+    fn gpus_of_node(&self, partition: &str, kind: &str) -> Option<u64> {
+        let (_, partition) = self.slurm.partitions.iter().find(|(p, _)| p.as_str() == partition)?;
         let classes = self.intent.classes_of(&self.cluster.name);
+        let classes = classes.filter(|class| partition.pools.contains(&class.node.pool));
         let gres = classes.flat_map(|class| &class.node.advertised.gres);
         let of_kind =
             gres.filter(|gres| kind.is_empty() || kind.trim_end_matches(':') == gres.kind);
@@ -567,7 +608,7 @@ impl Lab<'_> {
             let Some(node) = class.nodes.first() else { continue };
             let conf = self.conf();
             let said = self.must("slurmd", &["-G", "-N", &node, "-f", conf.as_str()])?;
-            let errors = errors(&said, &[]);
+            let errors = errors(&said);
             if !errors.is_empty() {
                 return Err(format!("slurmd of {node} says\n{}", errors.join("\n")).into());
             }
@@ -610,8 +651,8 @@ impl Shape {
 }
 
 /// Lines of a log that are errors, but for what this machine always says.
-fn errors(log: &str, known: &[&str]) -> Vec<String> {
+fn errors(log: &str) -> Vec<String> {
     let is_error = |line: &&str| ["error:", "fatal:"].iter().any(|word| line.contains(word));
-    let is_known = |line: &&str| NOISE.iter().chain(known).any(|noise| line.contains(noise));
+    let is_known = |line: &&str| NOISE.iter().any(|noise| line.contains(noise));
     log.lines().filter(is_error).filter(|line| !is_known(line)).map(str::to_owned).collect()
 }

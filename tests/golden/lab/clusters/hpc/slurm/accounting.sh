@@ -1,7 +1,10 @@
 #!/bin/sh
 # fleet lab, cluster hpc
-# Accounts, QOS and their limits. Run it as an administrator of Slurm once slurmctld has
-# registered with slurmdbd, and again after each change; then run `scontrol reconfigure`.
+# Accounts, QOS and their limits. Run it as an administrator of Slurm:
+# 1. `accounting.sh qos` before slurmctld reads slurm.conf. It adds QOS and does nothing else:
+#    from 25.11 on slurmctld ends over a partition with a QOS that it does not know.
+# 2. `accounting.sh` once slurmctld has registered with slurmdbd, which then knows what can be
+#    limited. Run it again after each change; then run `scontrol reconfigure`.
 # It adds what is missing and sets what is stated here. It deletes nothing, and adds no users:
 # `sacctmgr add user NAME account=TEAM` does.
 set -eu
@@ -51,6 +54,9 @@ set_account() {
 # QOS: first all of them, since one names others.
 add_qos research.train
 add_qos research.slices.hpc
+
+[ "${1:-}" != qos ] || exit 0
+
 set_qos research.train Priority=1 Flags=DenyOnLimit GrpTRES=gres/gpu=16,gres/gpu:h100=-1,gres/gpu:1g.10gb=-1,gres/gpu:3g.40gb=-1 MaxTRESPerJob=gres/gpu=-1 MaxWall=-1
 preempts_nothing research.train
 set_qos research.slices.hpc Priority=1 Flags=DenyOnLimit GrpTRES=gres/gpu=42,gres/gpu:h100=-1,gres/gpu:1g.10gb=42,gres/gpu:3g.40gb=0 MaxTRESPerJob=gres/gpu=-1 MaxWall=-1

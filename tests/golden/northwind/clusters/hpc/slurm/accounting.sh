@@ -1,7 +1,10 @@
 #!/bin/sh
 # fleet northwind, cluster hpc
-# Accounts, QOS and their limits. Run it as an administrator of Slurm once slurmctld has
-# registered with slurmdbd, and again after each change; then run `scontrol reconfigure`.
+# Accounts, QOS and their limits. Run it as an administrator of Slurm:
+# 1. `accounting.sh qos` before slurmctld reads slurm.conf. It adds QOS and does nothing else:
+#    from 25.11 on slurmctld ends over a partition with a QOS that it does not know.
+# 2. `accounting.sh` once slurmctld has registered with slurmdbd, which then knows what can be
+#    limited. Run it again after each change; then run `scontrol reconfigure`.
 # It adds what is missing and sets what is stated here. It deletes nothing, and adds no users:
 # `sacctmgr add user NAME account=TEAM` does.
 set -eu
@@ -57,6 +60,9 @@ add_qos research.pretrain.borrow
 add_qos nlp.pretrain
 add_qos vision.pretrain
 add_qos vision.pretrain.borrow
+
+[ "${1:-}" != qos ] || exit 0
+
 set_qos production Priority=1000 Flags=DenyOnLimit GrpTRES=gres/gpu=-1,gres/gpu:h100=-1,gres/gpu:a100=-1 MaxTRESPerJob=gres/gpu=-1 MaxWall=-1 Preempt=batch
 set_qos interactive Priority=500 Flags=DenyOnLimit GrpTRES=gres/gpu=-1,gres/gpu:h100=-1,gres/gpu:a100=-1 MaxTRESPerJob=gres/gpu=1 MaxWall=08:00:00 Preempt=batch
 set_qos batch Priority=100 Flags=DenyOnLimit GrpTRES=gres/gpu=-1,gres/gpu:h100=-1,gres/gpu:a100=-1 MaxTRESPerJob=gres/gpu=-1 MaxWall=-1
