@@ -17,7 +17,12 @@ pub fn repository() -> Utf8PathBuf {
 }
 
 /// Example fleets that have a golden tree, with the path of their spec.
-pub const FLEETS: &[(&str, &str)] = &[("lab", "fleets/lab"), ("northwind", "fleets/northwind")];
+pub const FLEETS: &[(&str, &str)] = &[
+    ("lab", "fleets/lab"),
+    ("northwind", "fleets/northwind"),
+    ("nvl72", "fleets/nvl72"),
+    ("superpod-h100", "fleets/superpod-h100"),
+];
 
 /// Checks a spec of the repository.
 ///

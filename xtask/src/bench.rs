@@ -1,10 +1,11 @@
-//! Whole-process times of the release build: what `fleetc check` costs as a fleet grows, and what a
-//! row of an inventory costs.
+//! Whole-process times of the release build: what `fleetc check` costs as a fleet grows, what a row of
+//! an inventory costs, and what `fleetc compile` costs for a SuperPOD and for 320 of its units.
 //!
 //! CPU time of finished children, by getrusage; two commands in turn, so that a machine that slows
 //! down slows both.
 
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use camino::Utf8Path;
 use fleetc_tests::repository;
@@ -22,7 +23,11 @@ const ROWS: u64 = 1_000_000;
 /// Counted runs over each inventory.
 const INVENTORY_RUNS: usize = 5;
 
-/// Times a check of fleets of several sizes, in range form, and of inventories.
+/// Scalable units of the large SuperPOD, and counted runs of a compile.
+const UNITS: u64 = 320;
+const COMPILES: usize = 40;
+
+/// Times a check of fleets of several sizes, in range form, and of inventories; and compiles.
 pub fn run() -> Outcome {
     let built = Command::new("cargo")
         .args(["build", "--release", "--package", "fleetc"])
@@ -72,7 +77,130 @@ pub fn run() -> Outcome {
             median * 1_000 / ROWS
         );
     }
+    compiles(scratch)
+}
+
+/// Times compiles into an empty folder, and over one that holds the same already.
+#[expect(clippy::disallowed_methods, reason = "this is the benchmark that may read the clock")]
+fn compiles(scratch: &Utf8Path) -> Outcome {
+    println!("fleetc compile, whole process, least and median of {COMPILES} runs, in ms:");
+    let large = scratch.join("superpods");
+    put(&large.join("fleet.kdl"), &superpods(UNITS))?;
+    for (name, spec) in [
+        ("127 nodes".to_owned(), repository().join("fleets/superpod-h100")),
+        (format!("{} nodes", UNITS * 32), large),
+    ] {
+        let out = scratch.join("out");
+        for empty in [true, false] {
+            let (mut walls, mut cpus) = (Vec::new(), Vec::new());
+            for round in 0..=COMPILES {
+                if empty && out.exists() {
+                    std::fs::remove_dir_all(&out)?;
+                }
+                let start = Instant::now();
+                let cpu = fleetc(&["compile", spec.as_str(), "-o", out.as_str()])?;
+                // The first run warms the caches of the machine.
+                if round > 0 {
+                    walls.push(u64::try_from(start.elapsed().as_micros())?);
+                    cpus.push(cpu);
+                }
+            }
+            let into = if empty { "empty folder" } else { "unchanged" };
+            println!(
+                "  {name:<12} {into:<13} wall {}  CPU {}",
+                spread(&mut walls),
+                spread(&mut cpus)
+            );
+        }
+        std::fs::remove_dir_all(&out)?;
+    }
     Ok(())
+}
+
+/// Least and median of microseconds, in milliseconds.
+fn spread(times: &mut [u64]) -> String {
+    let median = median(times);
+    let least = times.first().copied().unwrap_or(0);
+    let ms = |micros: u64| format!("{}.{}", micros / 1_000, micros % 1_000 / 100);
+    format!("{} / {}", ms(least), ms(median))
+}
+
+/// A fleet with the shape of `fleets/superpod-h100`, of so many scalable units of 32 nodes: eight leaves
+/// a unit, 16 spines for four units, 64 cores, eight racks a unit; ten classes of nodes.
+fn superpods(units: u64) -> String {
+    let nodes = units * 32;
+    let list = |first: u64, last: u64| format!("dgx[{first:05}-{last:05}]");
+    let mut spec = "fleet \"superpods\"\n\
+        cluster \"superpod\" { slurm \"25.05\" { controllers \"bcm[1-2]\"; database \"bcm3\"; \
+        driver \"580.105.08\" owner=\"os\"; gres autodetect=\"nvml\"; preempt \"qos\" mode=\"requeue\"; \
+        topology \"tree\" fabric=\"compute\"\n"
+        .to_owned();
+    // Four pools of whole GPUs, of which four nodes each lack one; then two small pools.
+    let large = nodes * 23 / 100;
+    for pool in 0..4 {
+        spec += &format!(
+            "partition \"p{pool}\" {{ pools \"train{pool}\"; max-time \"7d\"; default-time \"4h\" }}\n"
+        );
+    }
+    spec += "partition \"people\" { pools \"people\"; max-time \"12h\"; default-time \"2h\"; tiers \"interactive\" }\n\
+        partition \"debug\" { pools \"debug\"; max-time \"1d\"; default-time \"1h\" } } }\n\
+        tier \"interactive\" priority=800 { max-gpus-per-job 8; max-time \"12h\" }\n\
+        tier \"scavenge\" priority=100 preemptible=#true\n\
+        node-policy \"all\" { driver \">=580\"; ecc #true; persistence #true; nvlink active=18 }\n\
+        monitoring { exporter \"dcgm-exporter\" version=\"4.8.3\" }\n";
+    for pool in 0..4 {
+        let (first, last) = (pool * large + 1, (pool + 1) * large);
+        let holes: Vec<String> =
+            (1..=4).map(|hole| format!("{:05}", first + hole * large / 5)).collect();
+        spec += &format!(
+            "pool \"train{pool}\" {{ cluster \"superpod\"; system \"dgx-h100\"; nodes \"{}\"; sharing \"whole\"; \
+             exception node=\"dgx[{}]\" {{ missing 3 }}; max-unavailable 16 }}\n",
+            list(first, last),
+            holes.join(",")
+        );
+    }
+    let (people, debug) = (4 * large, 4 * large + nodes / 25);
+    spec += &format!(
+        "pool \"people\" {{ cluster \"superpod\"; system \"dgx-h100\"; nodes \"{}\"; sharing \"whole\" }}\n\
+         pool \"debug\" {{ cluster \"superpod\"; system \"dgx-h100\"; nodes \"{}\"; \
+         sharing \"mig\" strategy=\"mixed\" {{ gpus \"0-3\" {{ slice \"1g.10gb\" count=7 }}; \
+         gpus \"4-7\" {{ slice \"3g.40gb\" count=2 }} }} }}\n",
+        list(people + 1, debug),
+        list(debug + 1, nodes)
+    );
+    spec += "fabric \"compute\" kind=\"infiniband\" rate=\"400Gb/s\" {\nswitch \"core[01-64]\"\n";
+    for group in 0..units.div_ceil(4) {
+        spec += &format!("switch \"g{group}-spine[01-16]\" uplinks=\"core[01-64]\"\n");
+    }
+    let unit_nodes = |unit: u64| list(unit * 32 + 1, unit * 32 + 32);
+    for unit in 0..units {
+        let (group, nodes) = (unit / 4, unit_nodes(unit));
+        spec += &format!(
+            "switch \"u{unit}-leaf[1-8]\" uplinks=\"g{group}-spine[01-16]\"\n\
+             attach \"u{unit}-leaf[1-8]\" nodes=\"{nodes}\" rails=8\n"
+        );
+    }
+    spec += "}\n";
+    for unit in 0..units {
+        let nodes = unit_nodes(unit);
+        spec += &format!("rack \"u{unit}-r[1-8]\" nodes=\"{nodes}\" power=\"44kW\"\n");
+    }
+    // Twelve teams, three a pool, each with two workloads.
+    for team in 0..12 {
+        let (pool, held) = (team / 3, large * 2 / 64 * 64);
+        spec += &format!(
+            "team \"t{team}\" {{ quota \"train{pool}\" guaranteed={held} limit={}; weight {} }}\n",
+            held * 2,
+            team % 3 + 1
+        );
+        for gpus in [64, 256] {
+            spec += &format!(
+                "workload \"w{team}-{gpus}\" {{ team \"t{team}\"; pool \"train{pool}\"; kind \"pretrain\"; gpus {gpus}; \
+                 gang contiguous=#true; network \"compute\"; memory \"60GiB\"; checkpoint every=\"30m\" }}\n"
+            );
+        }
+    }
+    spec
 }
 
 /// The addresses of a DGX H100.
@@ -115,19 +243,25 @@ fn spec_of(file: &str) -> String {
 
 /// Microseconds of CPU that one check takes.
 fn check(spec: &Utf8Path) -> Result<u64, Box<dyn std::error::Error>> {
+    fleetc(&["check", spec.as_str()])
+}
+
+/// Microseconds of CPU that one run takes.
+fn fleetc(args: &[&str]) -> Result<u64, Box<dyn std::error::Error>> {
     let spent = || -> nix::Result<i64> {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
         let micros = |time: nix::sys::time::TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
         Ok(micros(usage.user_time()) + micros(usage.system_time()))
     };
     let before = spent()?;
-    let status = Command::new(repository().join("target/release/fleetc"))
-        .args(["check", spec.as_str()])
+    let target = option_env!("CARGO_TARGET_DIR").unwrap_or("target");
+    let status = Command::new(repository().join(target).join("release/fleetc"))
+        .args(args)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()?;
     if !status.success() {
-        return Err(format!("check of {spec} failed").into());
+        return Err(format!("fleetc {} failed", args.join(" ")).into());
     }
     Ok(u64::try_from(spent()? - before)?)
 }

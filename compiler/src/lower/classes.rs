@@ -203,7 +203,7 @@ impl Maker<'_> {
                 if self.pool.pool.devices == Devices::DevicePlugin {
                     advertised.resources = self.resources(&advertised.units);
                 }
-                advertised.labels = self.labels(class);
+                advertised.labels = self.labels(class, gpus);
                 if self.pool.pool.devices == Devices::Dra {
                     advertised.devices = self.devices(gpus);
                 }
@@ -279,14 +279,15 @@ impl Maker<'_> {
             .collect()
     }
 
-    fn labels(&self, class: &ClassName) -> IndexMap<String, String> {
+    fn labels(&self, class: &ClassName, gpus: &[GpuSlot]) -> IndexMap<String, String> {
         let prefix = &self.fleet.label_prefix;
         let mut labels = IndexMap::from([
             (format!("{prefix}/pool"), self.name.to_string()),
             (format!("{prefix}/class"), class.to_string()),
         ]);
         let Some(gpu) = &self.pool.system.gpu else { return labels };
-        if let Some(product) = &gpu.gfd_product {
+        // Where every GPU is gone, nothing finds a product.
+        if let (Some(product), false) = (&gpu.gfd_product, gpus.is_empty()) {
             labels.insert("nvidia.com/gpu.product".to_owned(), product.clone());
         }
         match self.pool.pool.devices {

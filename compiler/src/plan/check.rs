@@ -53,7 +53,7 @@ fn modes(class: &Class) -> Vec<(u8, bool)> {
 /// Kubernetes `pkg/apis/scheduling/validation/validation.go`, ValidatePriorityClassUpdate.
 fn priority_changed(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
     for (name, tier) in &new.tiers {
-        let Some(cluster) = priority_class_stays(old, new, name) else { continue };
+        let Some(cluster) = priority_class_stays(old, new, name).next() else { continue };
         let Some(was) = old.tiers.get(name).filter(|was| was.priority != tier.priority) else {
             continue;
         };
@@ -74,26 +74,31 @@ fn priority_changed(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A Kubernetes cluster that has a PriorityClass of this tier before and after.
+/// The Kubernetes clusters that have a PriorityClass of this tier before and after.
 fn priority_class_stays<'a>(
-    old: &Intent,
+    old: &'a Intent,
     new: &'a Intent,
-    tier: &TierName,
-) -> Option<&'a ClusterName> {
-    let has = |intent: &Intent, name: &ClusterName| {
+    tier: &'a TierName,
+) -> impl Iterator<Item = &'a ClusterName> {
+    let has = move |intent: &Intent, name: &ClusterName| {
         let scheduler = intent.clusters.get(name).map(|cluster| &cluster.scheduler);
         matches!(scheduler, Some(Scheduler::Kubernetes(_)))
             && intent.tiers_of(name).any(|(offered, _)| offered == tier)
     };
-    new.clusters.keys().find(|name| has(old, name) && has(new, name))
+    new.clusters.keys().filter(move |name| has(old, name) && has(new, name))
 }
 
 /// `kubernetes/immutable-change`: a PriorityClass keeps its preemption policy too. Source: as above.
 fn immutable_change(old: &Intent, new: &Intent, found: &mut Vec<Diagnostic>) {
     for (name, tier) in &new.tiers {
         let Some(was) = old.tiers.get(name) else { continue };
-        let Some(cluster) = priority_class_stays(old, new, name) else { continue };
-        let (before, after) = (old.protected_below(was), new.protected_below(tier));
+        let policies = |cluster| {
+            (cluster, old.protected_below(cluster, was), new.protected_below(cluster, tier))
+        };
+        let changes =
+            |(_, before, after): &(_, Option<_>, Option<_>)| before.is_none() != after.is_none();
+        let mut clusters = priority_class_stays(old, new, name).map(policies);
+        let Some((cluster, before, after)) = clusters.find(changes) else { continue };
         let (title, item, label) = match (before, after) {
             (None, Some(below)) => (
                 format!(

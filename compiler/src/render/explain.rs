@@ -117,7 +117,7 @@ pub fn node(checked: &Checked, name: &str) -> Result<String, String> {
         out.push_str(&format!("  policy   {policy}\n"));
     }
     out.push_str(&published(intent, node, &place_labels(checked, node, name)));
-    out.push_str(&gpus(node));
+    out.push_str(&gpus(intent, node, name));
     out.push_str(&addresses(intent, node, name));
     Ok(out)
 }
@@ -230,11 +230,15 @@ fn published(intent: &Intent, node: &NodeClass, places: &[String]) -> String {
 }
 
 /// The GPUs as NVML will list them; equal neighbours share a line.
-fn gpus(node: &NodeClass) -> String {
+fn gpus(intent: &Intent, node: &NodeClass, name: &str) -> String {
     let Some(gpu) = &node.gpu else { return "  no GPU\n".to_owned() };
     let mut out = format!("  NVML\n    {} × {}\n", node.gpus.len(), gpu.nvml_names.join(" or "));
     if !node.missing.is_empty() {
-        out.push_str(&format!("    GPU {} of a complete node is gone\n", node.missing));
+        let exceptions = intent.pools.get(&node.pool).map(|pool| pool.exceptions.as_slice());
+        let mut here = exceptions.unwrap_or_default().iter().filter(|e| e.nodes.contains(name));
+        let reason = here.find_map(|exception| exception.reason.as_ref());
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        out.push_str(&format!("    GPU {} of a complete node is gone{reason}\n", node.missing));
     }
     let layout = |slot: &fleetc_schema::intent::GpuSlot| match &slot.mig {
         None => "MIG off".to_owned(),

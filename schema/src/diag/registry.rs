@@ -230,6 +230,8 @@ rules! {
     SLURM_GRES_DECREASE = "slurm/gres-decrease", Warning, Plan, "fewer GPUs or GPU instances on nodes that stay";
     SLURM_LIMITS_NOT_ENFORCED = "slurm/limits-not-enforced", Warning, Check, "quotas and tiers in a Slurm cluster without a database";
     SLURM_REQUEUE = "slurm/requeue", Warning, Check, "preempted training that begins again from nothing";
+    SLURM_JOB_ABOVE_QOS = "slurm/job-above-qos", Error, Check, "a job that each QOS of its team is too small for";
+    SLURM_TIER_HOLDS_GUARANTEE = "slurm/tier-holds-guarantee", Warning, Check, "a partition lets jobs that do not give way onto guaranteed GPUs";
 }
 
 #[cfg(test)]

@@ -168,12 +168,16 @@ impl Intent {
         })
     }
 
-    /// The lowest tier below this one that does not give way: then nothing of this tier may stop
-    /// what is below it, since Kubernetes would stop that tier too.
-    pub fn protected_below(&self, tier: &Tier) -> Option<&TierName> {
-        let below = |other: &&Tier| other.priority < tier.priority && !other.preemptible;
-        let protected = self.tiers.iter().filter(|(_, other)| below(other));
-        protected.min_by_key(|(_, other)| other.priority).map(|(name, _)| name)
+    /// The lowest tier of a Kubernetes cluster that is below this one and does not give way: then
+    /// nothing of this tier may stop what is below it, since Kubernetes would stop that tier too.
+    pub fn protected_below<'a>(
+        &'a self,
+        cluster: &'a ClusterName,
+        tier: &Tier,
+    ) -> Option<&'a TierName> {
+        let protected = |other: &Tier| other.priority < tier.priority && !other.preemptible;
+        let below = self.tiers_of(cluster).filter(|(_, other)| protected(other));
+        below.min_by_key(|(_, other)| other.priority).map(|(name, _)| name)
     }
 
     /// True if any team has a quota on this pool: then teams without one may not use it.

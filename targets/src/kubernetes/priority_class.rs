@@ -2,7 +2,7 @@
 //!
 //! A tier that gives way may be stopped by any above it. Kubernetes cannot say that of a pod: it stops
 //! whatever is below the pod that waits, unless that pod's class says `preemptionPolicy: Never`. So a
-//! class stops others only if every tier below it gives way. Value and policy are fixed once the
+//! class stops others only if every tier of the cluster below it gives way. Value and policy are fixed once the
 //! object is there. Source: Kubernetes documentation, "Pod Priority and Preemption".
 
 use fleetc_schema::ItemPath;
@@ -36,11 +36,11 @@ pub fn emit(intent: &Intent, cluster: &Cluster) -> OutputTree {
             metadata: Metadata::of(name.as_str()),
             value: tier.priority,
             global_default: false,
-            preemption_policy: match intent.protected_below(tier).is_none() {
+            preemption_policy: match intent.protected_below(&cluster.name, tier).is_none() {
                 true => "PreemptLowerPriority",
                 false => "Never",
             },
-            description: description(intent, name, tier),
+            description: description(intent, cluster, name, tier),
         };
         let head = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
         let text = header(&[&head]) + &yaml::document(&object);
@@ -51,10 +51,10 @@ pub fn emit(intent: &Intent, cluster: &Cluster) -> OutputTree {
     tree
 }
 
-fn description(intent: &Intent, name: &TierName, tier: &Tier) -> String {
+fn description(intent: &Intent, cluster: &Cluster, name: &TierName, tier: &Tier) -> String {
     let fleet = &intent.fleet.name;
     let gives_way = if tier.preemptible { "Gives way" } else { "Is not to be stopped" };
-    match intent.protected_below(tier) {
+    match intent.protected_below(&cluster.name, tier) {
         Some(below) => format!(
             "Tier {name} of fleet {fleet}. {gives_way}. Stops nobody: {below} is below it and is not to be stopped."
         ),

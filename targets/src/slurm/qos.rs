@@ -207,8 +207,12 @@ impl<'a> Scope<'a> {
         }
         if self.borrows() && self.borrower(name, pool) == name {
             let caps = self.tres(pool, |resource| self.borrowed(name, pool, resource));
-            // Nothing to borrow if the limit is the guarantee.
-            if caps.is_empty() || caps.values().any(|cap| *cap > 0) {
+            // Nothing to borrow if the limit is the guarantee. What has no limit stands in no cap.
+            let capacity = self.intent.capacity(pool, &self.cluster.name);
+            let mut resources = capacity.keys();
+            if caps.is_empty()
+                || resources.any(|resource| self.borrowed(name, pool, resource) != Some(0))
+            {
                 let use_ = Use::Borrow(pool.clone());
                 found.push(make(self.borrow_name(name, pool), use_, least, caps));
             }

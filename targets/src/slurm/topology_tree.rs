@@ -222,13 +222,17 @@ struct Groups {
     names: IndexSet<String>,
     /// The group of each switch: the number of its first one.
     group: Vec<usize>,
+    /// The switches of each group, at the number of its first one.
+    members: Vec<Vec<usize>>,
 }
 
 impl Groups {
     fn of(fabric: &Fabric) -> Self {
         let names: IndexSet<String> =
             fabric.switches.iter().flat_map(|switches| switches.names.names()).collect();
-        let mut groups = Self { group: (0..names.len()).collect(), names };
+        let group: Vec<usize> = (0..names.len()).collect();
+        let members = group.iter().map(|number| vec![*number]).collect();
+        let mut groups = Self { names, group, members };
         for attachment in &fabric.attachments {
             groups.join(&attachment.switches);
         }
@@ -236,7 +240,9 @@ impl Groups {
         loop {
             let mut above: BTreeMap<usize, Hostlist> = BTreeMap::new();
             for switches in &fabric.switches {
-                for group in switches.names.names().filter_map(|name| groups.find(&name)) {
+                let names = switches.names.names();
+                let of: BTreeSet<usize> = names.filter_map(|name| groups.find(&name)).collect();
+                for group in of {
                     let all = above.entry(group).or_default();
                     *all = all.union(&switches.uplinks);
                 }
@@ -250,15 +256,21 @@ impl Groups {
 
     /// Makes one group of these switches; true if they were several.
     fn join(&mut self, switches: &Hostlist) -> bool {
-        let members: BTreeSet<usize> =
+        let mut groups: BTreeSet<usize> =
             switches.names().filter_map(|name| self.find(&name)).collect();
-        let Some(first) = members.first().copied() else { return false };
-        for group in &mut self.group {
-            if members.contains(group) {
-                *group = first;
+        let Some(first) = groups.pop_first() else { return false };
+        for group in &groups {
+            let moved = self.members.get_mut(*group).map(std::mem::take).unwrap_or_default();
+            for member in &moved {
+                if let Some(group) = self.group.get_mut(*member) {
+                    *group = first;
+                }
+            }
+            if let Some(members) = self.members.get_mut(first) {
+                members.extend(moved);
             }
         }
-        members.len() > 1
+        !groups.is_empty()
     }
 
     fn find(&self, name: &str) -> Option<usize> {
@@ -272,9 +284,10 @@ impl Groups {
 
     /// The name of a group: its switches without the signs of a list, `leaf1-8`.
     fn name(&self, group: usize) -> String {
-        let numbered = self.names.iter().zip(&self.group);
+        let mut numbers = self.members.get(group).cloned().unwrap_or_default();
+        numbers.sort_unstable();
         let members: Vec<&String> =
-            numbered.filter(|(_, of)| **of == group).map(|(name, _)| name).collect();
+            numbers.iter().filter_map(|number| self.names.get_index(*number)).collect();
         let all = |all: Hostlist, name: &&String| all.union(&Hostlist::single(name));
         let list = members.iter().fold(Hostlist::default(), all).to_string();
         let name: String = list

@@ -31,6 +31,8 @@ const CHECKS: &[Check] = &[
     partitions::cpu_jobs,
     queue::limits_not_enforced,
     queue::requeue,
+    queue::job_above_qos,
+    queue::tier_holds_guarantee,
 ];
 
 /// A Slurm cluster of a fleet.

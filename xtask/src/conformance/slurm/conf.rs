@@ -73,6 +73,7 @@ const SITE: &[&str] = &[
     "ResumeProgram",
     "SuspendProgram",
     "MpiDefault",
+    "SwitchType",
     "StateSaveLocation",
     "AccountingStorageHost",
     "AccountingStorageBackupHost",
