@@ -12,6 +12,7 @@ use std::fmt::Write;
 
 use camino::Utf8Path;
 use fleetc::output::sha256;
+use fleetc_schema::intent::Scheduler;
 use fleetc_tests::{FLEETS, Form, Texts, check_beside, check_fleet, compiled};
 use fleetc_validate::intent::load;
 use serde_json::Value;
@@ -88,16 +89,25 @@ fn a_bundle_that_was_copied_in_part_is_refused() {
 
 #[test]
 fn a_config_map_holds_the_bundle_of_a_kubernetes_cluster() {
+    let mut held_by = 0;
     for (name, spec) in FLEETS {
-        let files = compiled(&check_fleet(spec).unwrap()).unwrap();
-        assert!(!files.contains_key(&format!("clusters/hpc/{CONFIG_MAP}")), "{name}");
-        let held = config_map(&files[&format!("clusters/serve/{CONFIG_MAP}")]);
-        let bundle = bundle(&files, "serve");
-        let dotted: Texts =
-            bundle.iter().map(|(path, text)| (path.replace('/', "."), text.clone())).collect();
-        assert_eq!(held, dotted, "{name}");
-        assert_eq!(dotted.len(), bundle.len());
+        let checked = check_fleet(spec).unwrap();
+        let files = compiled(&checked).unwrap();
+        for (cluster, item) in &checked.intent().unwrap().clusters {
+            let held = files.get(&format!("clusters/{cluster}/{CONFIG_MAP}"));
+            if let Scheduler::Slurm(_) = item.scheduler {
+                assert!(held.is_none(), "{name}/{cluster}");
+                continue;
+            }
+            let bundle = bundle(&files, cluster.as_str());
+            let dotted: Texts =
+                bundle.iter().map(|(path, text)| (path.replace('/', "."), text.clone())).collect();
+            assert_eq!(config_map(held.unwrap()), dotted, "{name}/{cluster}");
+            assert_eq!(dotted.len(), bundle.len());
+            held_by += 1;
+        }
     }
+    assert!(held_by >= 3, "{held_by}");
 }
 
 /// A cluster of 10,000 nodes: slices, and an exception; GPUs at the addresses that `address` says.

@@ -26,9 +26,12 @@ enum Command {
     Generate,
     /// Hold the output of the example fleets against the tools that read it
     Conformance {
-        /// Only the suites of Slurm, in all places or in one: `machine`, `trixie` or `sid`
-        #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "all")]
-        slurm: Option<String>,
+        /// Only this suite
+        #[arg(long, value_name = "SUITE")]
+        only: Option<conformance::Suite>,
+        /// Slurm in one place only: `machine`, `trixie` or `sid`
+        #[arg(long, value_name = "PLACE")]
+        place: Option<String>,
     },
     /// Time whole processes of the release build: the cost of a check by the number of nodes
     Bench,
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Bless => bless(),
         Command::Generate => generate(),
-        Command::Conformance { slurm } => conformance::run(slurm.as_deref()),
+        Command::Conformance { only, place } => conformance::run(only, place.as_deref()),
         Command::Bench => bench::run(),
         Command::Fuzz { minutes, seeds, targets } => fuzz::run(minutes, seeds, &targets),
     };

@@ -2,8 +2,10 @@
 //!
 //! A tier that gives way may be stopped by any above it. Kubernetes cannot say that of a pod: it stops
 //! whatever is below the pod that waits, unless that pod's class says `preemptionPolicy: Never`. So a
-//! class stops others only if every tier of the cluster below it gives way. Value and policy are fixed once the
-//! object is there. Source: Kubernetes documentation, "Pod Priority and Preemption".
+//! class stops others only if every tier of the cluster below it gives way. Value and policy are fixed
+//! once the object is there. `globalDefault` is not written: the API server keeps no `false`, so text
+//! that has one would look changed for ever to whoever compares it with the cluster. Source: Kubernetes
+//! documentation, "Pod Priority and Preemption".
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{Cluster, Intent, Tier};
@@ -21,7 +23,6 @@ struct PriorityClass<'a> {
     kind: &'a str,
     metadata: Metadata,
     value: u32,
-    global_default: bool,
     preemption_policy: &'a str,
     description: String,
 }
@@ -35,7 +36,6 @@ pub fn emit(intent: &Intent, cluster: &Cluster) -> OutputTree {
             kind: "PriorityClass",
             metadata: Metadata::of(name.as_str()),
             value: tier.priority,
-            global_default: false,
             preemption_policy: match intent.protected_below(&cluster.name, tier).is_none() {
                 true => "PreemptLowerPriority",
                 false => "Never",

@@ -1,46 +1,78 @@
-//! Conformance: the output of the example fleets, held against the tools that read it (promtool,
-//! amtool, Kustomize, as kubectl brings it or alone, systemd and Slurm), and its scripts against
-//! shellcheck. A tool that is missing is a failure.
+//! Conformance: the output of the example fleets, held against the tools that read it: promtool, amtool,
+//! systemd and Slurm as the machine has them, Slurm as newer Debians have it, and promtool, amtool,
+//! Kustomize, Kubernetes and Kueue as they are newest; and its scripts against shellcheck. A tool that is
+//! missing is a failure.
 
+mod daemon;
+mod kubernetes;
+mod overlay;
+mod programs;
 mod slurm;
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use fleetc_schema::intent::{AlertClass, Intent, Monitoring, RouteTarget, StandardAlert};
 use fleetc_schema::name::TeamName;
 use fleetc_tests::{FLEETS, Texts, check_fleet, compiled, rule_files};
 
 use crate::{Outcome, put};
+use programs::Programs;
 
 /// How often promtool runs the unit tests: one that passes now and then is a bug.
 const RUNS: usize = 10;
 /// Where the routes stand in the output.
 const ALERTMANAGER: &str = "fleet/alertmanager/alertmanager.yaml";
 
-/// Runs every suite, or those of Slurm in one place or in `all`.
-pub fn run(only_slurm: Option<&str>) -> Outcome {
+/// A part of the conformance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Suite {
+    /// Rules, routes and kustomizations
+    Files,
+    /// The API server, the scheduler and Kueue
+    Kubernetes,
+    /// Slurm's daemons
+    Slurm,
+}
+
+/// Runs every suite, or the one that is asked for; Slurm in every place, or in one.
+pub fn run(only: Option<Suite>, place: Option<&str>) -> Outcome {
+    let programs = Programs::all()?;
     let scratch = tempfile::tempdir()?;
-    let scratch = Utf8Path::from_path(scratch.path()).ok_or("the temporary folder is not UTF-8")?;
-    let others = if only_slurm.is_some() { 0 } else { others(scratch)? };
-    let passed = others + slurm::run(scratch, only_slurm.filter(|place| *place != "all"))?;
-    println!("conformance: {passed} passed, 0 failed");
+    let folder = Utf8PathBuf::try_from(scratch.path().to_owned())?;
+    let suites = [Suite::Files, Suite::Kubernetes, Suite::Slurm];
+    let asked = suites.into_iter().filter(|suite| only.is_none_or(|only| only == *suite));
+    let passed = asked
+        .map(|suite| match suite {
+            Suite::Files => files(&folder, &programs),
+            Suite::Kubernetes => kubernetes::run(&folder, &programs),
+            Suite::Slurm => slurm::run(&folder, place),
+        })
+        .sum::<Result<usize, _>>();
+    match passed {
+        Ok(passed) => println!("conformance: {passed} passed, 0 failed"),
+        Err(error) => {
+            let _ = scratch.keep();
+            return Err(format!("{error}\nfiles and logs stand in {folder}").into());
+        }
+    }
     Ok(())
 }
 
-/// The suites of alerts, routes and kustomizations; gives how many of their checks passed.
-fn others(scratch: &Utf8Path) -> Result<usize, Box<dyn std::error::Error>> {
-    for name in ["promtool", "amtool", "systemd-analyze"] {
+/// What is read from files alone: rules, routes and kustomizations.
+fn files(scratch: &Utf8Path, programs: &Programs) -> Result<usize, Box<dyn std::error::Error>> {
+    // Fleets run what distributions have and what is newest.
+    let promtools = ["promtool", programs.promtool.as_str()];
+    let amtools = ["amtool", programs.amtool.as_str()];
+    for name in promtools.iter().chain(&amtools) {
         let version = tool(name, &["--version"], Utf8Path::new("."))?;
-        println!("{name}: {}", version.lines().next().unwrap_or_default());
+        println!("{}: {}", tool_name(name), version.lines().next().unwrap_or_default());
     }
+    let version = tool("systemd-analyze", &["--version"], Utf8Path::new("."))?;
+    println!("{}", version.lines().next().unwrap_or_default());
     let version = tool("shellcheck", &["--version"], Utf8Path::new("."))?;
     println!("shellcheck: {}", version.lines().nth(1).unwrap_or_default());
-    let (program, _) = kustomize_program();
-    let ask: &[&str] = if program == "kubectl" { &["version", "--client"] } else { &["version"] };
-    let version = tool(program, ask, Utf8Path::new("."))?;
-    println!("{program}: {}", version.lines().last().unwrap_or_default());
     let mut passed = 0;
     for (name, spec) in FLEETS {
         let checked = check_fleet(spec)?;
@@ -50,20 +82,29 @@ fn others(scratch: &Utf8Path) -> Result<usize, Box<dyn std::error::Error>> {
         for (path, text) in &files {
             put(&root.join(path), text)?;
         }
-        passed += rules(name, &root, &files)?;
-        passed += routes(name, &root, &files, intent)?;
+        for promtool in promtools {
+            passed += rules(promtool, name, &root, &files)?;
+        }
+        for amtool in amtools {
+            passed += routes(amtool, name, &root, &files, intent)?;
+        }
         passed += scripts(name, &root, &files)?;
         for path in files.keys().filter(|path| path.ends_with("kubernetes/kustomization.yaml")) {
             let folder = root.join(path);
             let folder = folder.parent().ok_or("a kustomization has a folder")?;
-            passed += kustomize(folder, &format!("{name}/{path}"))?;
+            passed += kustomize(programs, folder, &format!("{name}/{path}"))?;
         }
     }
     Ok(passed)
 }
 
 /// The rules of every cluster, with their unit tests.
-fn rules(name: &str, root: &Utf8Path, files: &Texts) -> Result<usize, Box<dyn std::error::Error>> {
+fn rules(
+    promtool: &str,
+    name: &str,
+    root: &Utf8Path,
+    files: &Texts,
+) -> Result<usize, Box<dyn std::error::Error>> {
     let mut passed = 0;
     for (tests, _) in files.iter().filter(|(path, _)| path.ends_with("/rules.test.yaml")) {
         let folder = root.join(tests);
@@ -73,18 +114,20 @@ fn rules(name: &str, root: &Utf8Path, files: &Texts) -> Result<usize, Box<dyn st
         let rules = rule_files(files, cluster)?;
         for (file, text) in &rules {
             put(&folder.join(file), text)?;
-            tool("promtool", &["check", "rules", file], folder)?;
+            tool(promtool, &["check", "rules", file], folder)?;
             passed += 1;
         }
         for tests in ["rules.test.yaml", "xids.test.yaml"] {
-            run_often(&["test", "rules", tests], folder)?;
+            run_often(promtool, &["test", "rules", tests], folder)?;
             passed += RUNS;
         }
-        println!("{name}/{cluster}: rules accepted, unit tests passed {RUNS} of {RUNS}");
-        wrong_rules_fail(folder, rules.get("rules.yaml").ok_or("a cluster has rules")?)?;
+        let by = tool_name(promtool);
+        println!("{name}/{cluster}: {by} takes the rules, unit tests passed {RUNS} of {RUNS}");
+        let rules = rules.get("rules.yaml").ok_or("a cluster has rules")?;
+        wrong_rules_fail(promtool, folder, rules)?;
         passed += 1;
         if folder.join("scrape.yaml").exists() {
-            tool("promtool", &["check", "config", "scrape.yaml"], folder)?;
+            tool(promtool, &["check", "config", "scrape.yaml"], folder)?;
             passed += 1;
         }
     }
@@ -92,12 +135,12 @@ fn rules(name: &str, root: &Utf8Path, files: &Texts) -> Result<usize, Box<dyn st
 }
 
 /// Runs promtool as often as asked, a few at a time.
-fn run_often(args: &[&str], folder: &Utf8Path) -> Outcome {
+fn run_often(promtool: &str, args: &[&str], folder: &Utf8Path) -> Outcome {
     let at_once = std::thread::available_parallelism().map_or(1, usize::from).min(RUNS);
     for start in (0..RUNS).step_by(at_once) {
         let runs = at_once.min(RUNS - start);
         let failed = std::thread::scope(|scope| {
-            let run = || tool("promtool", args, folder).err().map(|error| error.to_string());
+            let run = || tool(promtool, args, folder).err().map(|error| error.to_string());
             let handles: Vec<_> = (0..runs).map(|_| scope.spawn(run)).collect();
             let ended = handles.into_iter().map(|handle| match handle.join() {
                 Ok(failed) => failed,
@@ -113,10 +156,10 @@ fn run_often(args: &[&str], folder: &Utf8Path) -> Outcome {
 }
 
 /// The unit tests can fail: with every expectation raised by one, the quiet tests must alert.
-fn wrong_rules_fail(folder: &Utf8Path, rules: &str) -> Outcome {
+fn wrong_rules_fail(promtool: &str, folder: &Utf8Path, rules: &str) -> Outcome {
     let raised = rules.replace("expr: vector(", "expr: 1 + vector(");
     put(&folder.join("rules.yaml"), &raised)?;
-    let result = tool("promtool", &["test", "rules", "rules.test.yaml"], folder);
+    let result = tool(promtool, &["test", "rules", "rules.test.yaml"], folder);
     put(&folder.join("rules.yaml"), rules)?;
     match result {
         Ok(_) => Err("the unit tests pass with wrong expectations".into()),
@@ -126,6 +169,7 @@ fn wrong_rules_fail(folder: &Utf8Path, rules: &str) -> Outcome {
 
 /// Every class of alerts, and every team, against the receiver that the spec names.
 fn routes(
+    amtool: &str,
     name: &str,
     root: &Utf8Path,
     files: &Texts,
@@ -139,7 +183,7 @@ fn routes(
     };
     let file = root.join(ALERTMANAGER);
     let folder = file.parent().ok_or("the file has a folder")?;
-    tool("amtool", &["check-config", "alertmanager.yaml"], folder)?;
+    tool(amtool, &["check-config", "alertmanager.yaml"], folder)?;
     let mut asked = BTreeMap::new();
     for alert in StandardAlert::ALL {
         let class = alert.kind().class;
@@ -159,7 +203,7 @@ fn routes(
         let labels = labels.iter().filter(|label| !label.ends_with('=')).map(String::as_str);
         let fixed = ["config", "routes", "test", "--config.file=alertmanager.yaml"];
         let args: Vec<&str> = fixed.into_iter().chain(labels).collect();
-        let told = tool("amtool", &args, folder)?;
+        let told = tool(amtool, &args, folder)?;
         // The line after it, if there is one, is a warning about the tool's own settings.
         if told.lines().next() != Some(wanted.as_str()) {
             return Err(
@@ -167,7 +211,9 @@ fn routes(
             );
         }
     }
-    println!("{name}/{ALERTMANAGER}: accepted, {} alerts reach their receivers", asked.len());
+    let by = tool_name(amtool);
+    let count = asked.len();
+    println!("{name}/{ALERTMANAGER}: {by} takes it, {count} alerts reach their receivers");
     Ok(1 + asked.len())
 }
 
@@ -242,19 +288,15 @@ fn scripts(
     Ok(passed)
 }
 
-/// What builds a kustomization here, and the word for it.
-fn kustomize_program() -> (&'static str, &'static str) {
-    match Command::new("kubectl").arg("kustomize").arg("--help").output() {
-        Ok(output) if output.status.success() => ("kubectl", "kustomize"),
-        _ => ("kustomize", "build"),
-    }
-}
-
 /// Kustomize builds the objects of a cluster: each of them once, stage by stage, with our labels. A
 /// missing file fails. Gives how many of its checks passed.
-fn kustomize(folder: &Utf8Path, what: &str) -> Result<usize, Box<dyn std::error::Error>> {
-    let (program, word) = kustomize_program();
-    let built = tool(program, &[word, "."], folder)?;
+fn kustomize(
+    programs: &Programs,
+    folder: &Utf8Path,
+    what: &str,
+) -> Result<usize, Box<dyn std::error::Error>> {
+    let build = || tool(programs.controlplane.as_str(), &["kubectl", "kustomize", "."], folder);
+    let built = build()?;
     let mut written = Vec::new();
     let mut stages: Vec<_> = folder.read_dir_utf8()?.collect::<Result<_, _>>()?;
     stages.sort_by(|a, b| a.file_name().cmp(b.file_name()));
@@ -287,11 +329,16 @@ fn kustomize(folder: &Utf8Path, what: &str) -> Result<usize, Box<dyn std::error:
     }
     let Some(first) = written.first() else { return Err(format!("{what}: no object").into()) };
     std::fs::remove_file(first)?;
-    if tool(program, &[word, "."], folder).is_ok() {
+    if build().is_ok() {
         return Err(format!("{what}: kustomize does not miss {first}").into());
     }
     println!("{what}: kustomize builds {} objects in order", objects.len());
     Ok(3)
+}
+
+/// The last part of a tool's path; what is built here has its version in it.
+fn tool_name(tool: &str) -> &str {
+    Utf8Path::new(tool).file_name().unwrap_or(tool)
 }
 
 /// Runs a tool and gives what it printed; failing or missing is an error.

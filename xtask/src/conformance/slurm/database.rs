@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::super::tool;
 use super::Failure;
-use super::daemon::Daemon;
+use crate::conformance::daemon::Daemon;
 
 /// A MariaDB that runs until it is dropped.
 pub struct Database {
@@ -33,11 +33,10 @@ impl Database {
         let (socket, on) = (format!("--socket={folder}/s"), format!("--port={port}"));
         let args = ["--no-defaults", &user, &data, &socket, &on, "--bind-address=127.0.0.1"];
         let mut daemon = Daemon::start(
-            "mariadbd",
             &Command::new("mariadbd"),
             &args,
-            Utf8Path::new("/dev/null"),
-            folder.join("log"),
+            ("MYSQL_HOME", &folder),
+            folder.join("mariadbd.log"),
         )?;
         let ask =
             |sql: &str| tool("mariadb", &["--no-defaults", &socket, "-uroot", "-e", sql], &folder);

@@ -11,26 +11,23 @@
 
 mod blocks;
 mod conf;
-mod daemon;
 mod database;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::net::TcpListener;
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use fleetc::files::{Disk, Files};
 use fleetc_schema::diag::{Severity, rules};
 use fleetc_schema::intent::{Class, Cluster, Intent, Scheduler, Slurm, Workload};
 use fleetc_schema::version::SlurmRelease;
-use fleetc_tests::{FLEETS, Texts, compiled, repository};
+use fleetc_tests::{FLEETS, Texts, compiled};
 
+use super::daemon::{Daemon, free_ports};
+use super::overlay::overlaid;
 use super::tool;
 use crate::put;
 use conf::Mode;
-use daemon::Daemon;
 use database::Database;
 use place::Place;
 
@@ -62,12 +59,9 @@ struct Ports {
 }
 
 impl Ports {
-    /// Ports that nobody has: all are held until the last is found.
-    fn free() -> io::Result<Self> {
-        let open = || TcpListener::bind(("127.0.0.1", 0));
-        let (a, b, c) = (open()?, open()?, open()?);
-        let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
-        Ok(Self { slurmctld: port(&a)?, slurmd: port(&b)?, slurmdbd: port(&c)? })
+    fn free() -> Result<Self, Failure> {
+        let [slurmctld, slurmd, slurmdbd] = free_ports()?;
+        Ok(Self { slurmctld, slurmd, slurmdbd })
     }
 }
 
@@ -130,27 +124,6 @@ fn of_fleet(
     Ok(passed)
 }
 
-/// The disk of the repository with one spec more, which is nowhere.
-struct Overlay {
-    disk: Disk,
-    text: String,
-}
-
-const OVERLAY: &str = "conformance.kdl";
-
-impl Files for Overlay {
-    fn read(&self, path: &Utf8Path, most: u64) -> io::Result<Vec<u8>> {
-        match path.as_str() {
-            OVERLAY => Ok(self.text.clone().into_bytes()),
-            _ => self.disk.read(path, most),
-        }
-    }
-
-    fn has(&self, path: &Utf8Path) -> bool {
-        path == OVERLAY || self.disk.has(path)
-    }
-}
-
 /// A fleet for a release of Slurm.
 enum Written {
     Yes(Box<Intent>, Texts),
@@ -174,9 +147,7 @@ fn compiled_for(
             format!("cluster \"{}\" {{ slurm \"{release}\" {{ {gres} }} }}\n", cluster.name)
         })
         .collect();
-    let text = format!("fleet \"{fleet}\" {{ extends \"{spec}/fleet.kdl\" }}\n{items}");
-    let files = Overlay { disk: Disk::new(repository().canonicalize_utf8()?), text };
-    let checked = fleetc::check(&files, Utf8Path::new(OVERLAY))?;
+    let checked = overlaid(fleet, spec, &items)?;
     if let (Some(texts), Some(intent)) = (compiled(&checked), checked.intent()) {
         return Ok(Written::Yes(Box::new(intent.clone()), texts));
     }
@@ -336,10 +307,9 @@ impl Lab<'_> {
         put(&path, &text)?;
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         let mut daemon = Daemon::start(
-            "slurmdbd",
             &self.program("slurmdbd"),
             &["-D"],
-            &self.conf(),
+            ("SLURM_CONF", &self.conf()),
             folder.join("slurmdbd.log"),
         )?;
         let add = ["-i", "add", "cluster", self.cluster.name.as_str()];
@@ -351,7 +321,8 @@ impl Lab<'_> {
         let log = self.folder.join(format!("slurmctld-{run}.log"));
         let conf = self.conf();
         let args = ["-D", "-c", "-v", "-f", conf.as_str()];
-        let mut daemon = Daemon::start("slurmctld", &self.program("slurmctld"), &args, &conf, log)?;
+        let mut daemon =
+            Daemon::start(&self.program("slurmctld"), &args, ("SLURM_CONF", &conf), log)?;
         daemon.until("in control", |daemon| daemon.said().contains(READY))?;
         Ok(daemon)
     }

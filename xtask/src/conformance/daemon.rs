@@ -2,7 +2,9 @@
 //! this process end first.
 
 use std::fs::File;
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -15,6 +17,32 @@ const POLLS: u32 = 2_400;
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Where ports are looked for: below those that the kernel deals out for outgoing connections, so that
+/// none is taken between here and the start of a daemon.
+const PORTS: std::ops::Range<u16> = 12_000..32_000;
+
+/// Ports that nobody has, and that this process gives to nobody else.
+#[expect(clippy::disallowed_methods, reason = "two runs at once begin at different places")]
+pub fn free_ports<const N: usize>() -> Result<[u16; N], Failure> {
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(197);
+    let width = u32::from(PORTS.end - PORTS.start);
+    let mut ports = [0; N];
+    for port in &mut ports {
+        *port = loop {
+            let step = TRIED.fetch_add(1, Ordering::Relaxed);
+            if step > width {
+                return Err("there are no free ports".into());
+            }
+            let next = PORTS.start + u16::try_from(start.wrapping_add(step) % width)?;
+            if TcpListener::bind(("127.0.0.1", next)).is_ok() {
+                break next;
+            }
+        };
+    }
+    Ok(ports)
+}
+
 /// A daemon that runs.
 pub struct Daemon {
     name: String,
@@ -23,12 +51,12 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts a daemon that stays in the foreground; what it says goes to `log`.
+    /// Starts a program that stays in the foreground, with a variable of its environment; what it
+    /// says goes to `log`.
     pub fn start(
-        name: &str,
         program: &Command,
         args: &[&str],
-        slurm_conf: &Utf8Path,
+        (variable, value): (&str, &Utf8Path),
         log: Utf8PathBuf,
     ) -> Result<Self, Failure> {
         let file = File::create(&log)?;
@@ -38,13 +66,14 @@ impl Daemon {
             .arg(program.get_program())
             .args(program.get_args())
             .args(args)
-            .env("SLURM_CONF", slurm_conf)
+            .env(variable, value)
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()
             .map_err(|error| format!("setpriv cannot be run ({error}): conformance needs it"))?;
-        Ok(Self { name: name.to_owned(), child, log })
+        let name = log.file_stem().unwrap_or_default().to_owned();
+        Ok(Self { name, child, log })
     }
 
     /// What it has said so far.
