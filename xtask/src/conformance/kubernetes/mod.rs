@@ -43,8 +43,9 @@ use lab::{Lab, Passed, REFUSERS};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// A fleet of words that the examples do not have.
-const MORE: (&str, &str) = ("conformance", "tests/conformance/kube");
+/// Fleets of words that the examples do not have.
+const MORE: [(&str, &str); 2] =
+    [("conformance", "tests/conformance/kube"), ("places", "tests/conformance/places")];
 /// Control planes that run at once; each takes a gigabyte.
 const AT_ONCE: usize = 2;
 
@@ -62,7 +63,7 @@ struct Compiled {
 pub fn run(scratch: &Utf8Path, programs: &Programs) -> Result<usize, Failure> {
     let oldest = *KubernetesRelease::ALL.first().ok_or("some release is written for")?;
     let mut fleets = Vec::new();
-    for (fleet, spec) in FLEETS.iter().chain([&MORE]) {
+    for (fleet, spec) in FLEETS.iter().chain(&MORE) {
         let plain = check_fleet(spec)?;
         let plain = plain.intent().ok_or(format!("{spec} has errors"))?;
         let own = kubernetes(plain).map(|(_, kubernetes)| kubernetes.version);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetc_schema::intent::{Class, Cluster, Devices, DraDevice, Intent, Kubernetes};
 use fleetc_schema::name::{ClusterName, RackName};
+use fleetc_schema::topology::{PlaceLabel, Topology};
 use serde_json::{Map, Value, json};
 
 use super::Failure;
@@ -47,20 +48,33 @@ pub fn nodes_of(class: &Class) -> impl Iterator<Item = String> + '_ {
 /// The nodes of a cluster. Whatever templates ask for that is no GPU is there too.
 pub fn nodes(intent: &Intent, cluster: &ClusterName, templates: &[Value]) -> Vec<Value> {
     let wanted: BTreeSet<String> = templates.iter().flat_map(network_devices).collect();
+    let item = intent.clusters.get(cluster);
+    let places = item.map(|item| Topology::of(intent).place_labels(intent, item));
+    let places = places.unwrap_or_default();
     let mut nodes = Vec::new();
     for class in intent.classes_of(cluster) {
         for name in nodes_of(class) {
-            nodes.push(node(intent, class, &name, &wanted));
+            nodes.push(node(intent, class, &name, &places, &wanted));
         }
     }
     nodes
 }
 
-fn node(intent: &Intent, class: &Class, name: &str, wanted: &BTreeSet<String>) -> Value {
+fn node(
+    intent: &Intent,
+    class: &Class,
+    name: &str,
+    places: &[PlaceLabel],
+    wanted: &BTreeSet<String>,
+) -> Value {
     let node = &class.node;
     let mut labels: BTreeMap<&str, String> =
         node.advertised.labels.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
     labels.insert("kubernetes.io/hostname", name.to_owned());
+    for label in places {
+        let place = label.places.iter().find(|(_, nodes)| nodes.contains(name));
+        labels.extend(place.map(|(place, _)| (label.key.as_str(), place.clone())));
+    }
     if let Some(rack) = rack(intent, name) {
         labels.insert(CLIQUE, format!("{rack}.0"));
     }
