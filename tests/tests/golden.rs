@@ -24,3 +24,19 @@ fn golden_trees_are_what_the_fleets_compile_to() {
         }
     }
 }
+
+/// Blocks of the README that name a file of a golden tree are parts of it.
+#[test]
+fn the_readme_shows_what_is_written() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let mut shown = 0;
+    for block in readme.split("\n```").skip(1).step_by(2) {
+        let (info, text) = block.split_once('\n').unwrap();
+        let Some((_, path)) = info.split_once(' ') else { continue };
+        let golden = repository().join("tests/golden").join(path);
+        let file = std::fs::read_to_string(&golden).unwrap_or_else(|e| panic!("{golden}: {e}"));
+        assert!(file.contains(&format!("{text}\n")), "{path} does not hold:\n{text}");
+        shown += 1;
+    }
+    assert!(shown >= 3, "{shown}");
+}
