@@ -304,6 +304,23 @@ impl Hostlist {
         Self(merged.into_iter().map(|(shape, lo, hi)| HostRange::of_shape(shape, lo, hi)).collect())
     }
 
+    /// The list where lists have no place, without their signs: `leaf1-8`. Longer than `limit` it is its
+    /// first name and how many more there are.
+    pub fn as_word(&self, limit: usize) -> String {
+        let sign = |c| match c {
+            '[' | ']' => None,
+            ',' => Some('_'),
+            c => Some(c),
+        };
+        let word: String = self.to_string().chars().filter_map(sign).collect();
+        match self.first() {
+            Some(first) if word.len() > limit => {
+                format!("{first}.and-{}", self.len().saturating_sub(1))
+            }
+            _ => word,
+        }
+    }
+
     fn from_ranges(mut ranges: Vec<HostRange>) -> Self {
         ranges.sort();
         let mut merged: Vec<HostRange> = Vec::with_capacity(ranges.len());

@@ -64,7 +64,8 @@ pub struct Fabric {
 }
 
 words! {
-    /// What a fabric is made of; it decides the pod resource of a gang.
+    /// What a fabric is made of; it decides the pod resource of a gang. In the order of what jobs gain
+    /// from staying within one.
     FabricKind {
         /// InfiniBand.
         Infiniband = "infiniband",

@@ -3,9 +3,8 @@
 use indexmap::IndexMap;
 
 use super::Topology;
-use super::fabric::LogicalSwitch;
 use crate::Hostlist;
-use crate::intent::{Cluster, FabricKind, Intent, QueueKind, Scheduler, TopologyLevel};
+use crate::intent::{Cluster, Intent, QueueKind, Scheduler, TopologyLevel};
 use crate::name::{ClusterName, FabricName};
 
 /// The longest value of a node label. Source: Kubernetes, "Labels and Selectors".
@@ -66,15 +65,15 @@ impl Topology {
                 TopologyLevel::Rack => standing.rack.map(ToString::to_string),
                 TopologyLevel::Leaf => {
                     let gain = |(fabric, _): &&(&FabricName, usize)| {
-                        intent.fabrics.get(*fabric).map(|fabric| rank(fabric.kind))
+                        intent.fabrics.get(*fabric).map(|fabric| fabric.kind)
                     };
                     standing.leaves.iter().min_by_key(gain).and_then(|(fabric, at)| {
                         let switch = self.fabric(fabric)?.switches.get(*at)?;
-                        let name = switch.name(LABEL_LIMIT);
+                        let name = switch.names.as_word(LABEL_LIMIT);
                         let first = *fabric_of.entry(name.clone()).or_insert(*fabric);
                         Some(match first == *fabric {
                             true => name,
-                            false => switch.name_in(fabric, LABEL_LIMIT),
+                            false => name_in(fabric, &switch.names),
                         })
                     })
                 }
@@ -89,37 +88,8 @@ impl Topology {
     }
 }
 
-/// Fabrics by how much jobs gain from staying within one.
-fn rank(kind: FabricKind) -> u8 {
-    match kind {
-        FabricKind::Infiniband => 0,
-        FabricKind::Efa => 1,
-        FabricKind::Roce => 2,
-        FabricKind::Ethernet => 3,
-    }
-}
-
-impl LogicalSwitch {
-    /// Its name where lists have no place: its switches without the signs of a list, `leaf1-8`.
-    pub fn name(&self, limit: usize) -> String {
-        let list = self.names.to_string();
-        let signs = |c| match c {
-            '[' | ']' => None,
-            ',' => Some('_'),
-            c => Some(c),
-        };
-        let name: String = list.chars().filter_map(signs).collect();
-        match self.names.first() {
-            Some(first) if name.len() > limit => {
-                format!("{first}.and-{}", self.names.len().saturating_sub(1))
-            }
-            _ => name,
-        }
-    }
-
-    /// Its name where another fabric has a switch of that name.
-    fn name_in(&self, fabric: &FabricName, limit: usize) -> String {
-        let room = limit.saturating_sub(fabric.as_str().len() + 1);
-        format!("{}.{fabric}", self.name(room))
-    }
+/// The name of a switch where another fabric has one of that name.
+fn name_in(fabric: &FabricName, switches: &Hostlist) -> String {
+    let room = LABEL_LIMIT.saturating_sub(fabric.as_str().len() + 1);
+    format!("{}.{fabric}", switches.as_word(room))
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetc_schema::intent::{Cluster, Fabric, FabricKind, Intent};
+use fleetc_schema::intent::{Cluster, Fabric, Intent};
 use fleetc_schema::name::{FabricName, PoolName};
 use fleetc_schema::{Hostlist, ItemPath};
 use indexmap::{IndexMap, IndexSet};
@@ -41,7 +41,7 @@ pub fn tree(intent: &Intent, cluster: &Cluster, of_tree: Option<&FabricName>) ->
     let is_meant = |name: &FabricName| of_tree.is_none_or(|fabric| fabric == name);
     let fabrics = intent.fabrics.iter().filter(|(name, _)| is_meant(name));
     let mut fabrics: Vec<(&FabricName, &Fabric)> = fabrics.collect();
-    fabrics.sort_by_key(|(_, fabric)| rank(fabric.kind));
+    fabrics.sort_by_key(|(_, fabric)| fabric.kind);
     for (name, fabric) in fabrics {
         tree.extend(of_fabric(name, fabric, &mut left));
     }
@@ -72,16 +72,6 @@ pub fn tree(intent: &Intent, cluster: &Cluster, of_tree: Option<&FabricName>) ->
         tree.extend(root_of(intent, &tree));
     }
     tree
-}
-
-/// Fabrics by how much jobs gain from staying within one.
-fn rank(kind: FabricKind) -> u8 {
-    match kind {
-        FabricKind::Infiniband => 0,
-        FabricKind::Efa => 1,
-        FabricKind::Roce => 2,
-        FabricKind::Ethernet => 3,
-    }
 }
 
 /// Racks that hold nodes of the cluster.
@@ -284,24 +274,10 @@ impl Groups {
 
     /// The name of a group: its switches without the signs of a list, `leaf1-8`.
     fn name(&self, group: usize) -> String {
-        let mut numbers = self.members.get(group).cloned().unwrap_or_default();
-        numbers.sort_unstable();
-        let members: Vec<&String> =
-            numbers.iter().filter_map(|number| self.names.get_index(*number)).collect();
-        let all = |all: Hostlist, name: &&String| all.union(&Hostlist::single(name));
-        let list = members.iter().fold(Hostlist::default(), all).to_string();
-        let name: String = list
-            .chars()
-            .filter_map(|c| match c {
-                '[' | ']' => None,
-                ',' => Some('_'),
-                c => Some(c),
-            })
-            .collect();
-        match members.first() {
-            Some(first) if name.len() > NAME_LIMIT => format!("{first}.and-{}", members.len() - 1),
-            _ => name,
-        }
+        let numbers = self.members.get(group).into_iter().flatten();
+        let names = numbers.filter_map(|number| self.names.get_index(*number));
+        let all = names.fold(Hostlist::default(), |all, name| all.union(&Hostlist::single(name)));
+        all.as_word(NAME_LIMIT)
     }
 }
 
