@@ -10,6 +10,7 @@
 mod allow;
 pub mod check;
 pub mod cli;
+pub mod drift;
 pub mod files;
 pub mod format;
 pub mod inventory;

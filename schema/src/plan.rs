@@ -120,13 +120,15 @@ pub enum ChangeKind {
     GpuOperator(ClusterName),
     /// What queues jobs.
     Queue(ClusterName),
-    /// Login hosts, preemption, power saving, topology, the site's own lines, or where the daemons
-    /// run.
+    /// Login hosts, preemption, power saving, the health check, topology, the site's own lines, or where
+    /// the daemons run.
     SlurmSettings(ClusterName),
     /// Version of the DRA driver.
     DraDriver(ClusterName),
     /// What applies the output.
     GitOps(ClusterName),
+    /// The DaemonSet by which nodes judge themselves.
+    Validator(ClusterName),
     /// A site, rack or fabric came, went or changed.
     Topology,
     /// A pool came or went.

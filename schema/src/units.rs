@@ -42,6 +42,27 @@ pub struct Bytes(pub u64);
 #[serde(transparent)]
 pub struct Mib(pub u64);
 
+/// Power in milliwatts, the unit of NVML.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
+pub struct Milliwatts(pub u32);
+
+/// A clock rate in MHz, the unit of NVML.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
+pub struct Mhz(pub u32);
+
+/// A temperature, or a distance between two, in degrees Celsius.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
+pub struct Celsius(pub i32);
+
 /// Power in watts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Watts(pub u32);
@@ -120,6 +141,13 @@ impl Bytes {
     /// Whole MiB, rounded up: a demand that does not fit in fewer.
     pub fn to_mib_ceil(self) -> Mib {
         Mib(self.0.div_ceil(MIB))
+    }
+}
+
+impl Watts {
+    /// The same power in milliwatts.
+    pub fn to_milliwatts(self) -> Milliwatts {
+        Milliwatts(self.0.saturating_mul(1_000))
     }
 }
 

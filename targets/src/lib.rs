@@ -18,11 +18,14 @@ mod kubernetes;
 mod kueue;
 mod manifest;
 mod mig;
+mod node_files;
+mod on_node;
 mod pods;
 mod prometheus;
 mod slurm;
 mod tree;
 mod unwritten;
+mod validator;
 mod workloads;
 
 pub use gitops::{BUNDLES, bundles};
@@ -116,6 +119,7 @@ pub static TARGETS: &[&dyn Target] = &[
     &mig::MigParted,
     &prometheus::Alerts,
     &alertmanager::Routing,
+    &validator::NodeValidator,
 ];
 
 /// Every cluster of the fleet.

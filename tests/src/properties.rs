@@ -35,8 +35,8 @@ use fleetc_schema::units::{
 };
 use fleetc_schema::version::{Version, VersionReq};
 use fleetc_schema::{Hostlist, ItemPath};
-use fleetc_validate::observe::{Observe, Snapshot};
-use fleetc_validate::state::{NodeState, Reading};
+use fleetc_validate::observe::{NvidiaSmi, Observe, Snapshot};
+use fleetc_validate::state::NodeState;
 use fleetc_validate::{compare, intent};
 
 /// A property, by the name of its parser.
@@ -62,6 +62,7 @@ pub const ALL: &[Property] = &[
     ("manifest", manifest),
     ("node_intent", node_intent),
     ("snapshot", snapshot),
+    ("nvidia_smi", nvidia_smi),
 ];
 
 /// Runs the property of this name.
@@ -340,12 +341,7 @@ pub fn node_intent(bytes: &[u8]) {
     std::fs::write(folder.join("classes/train.json"), part()).expect("a file");
     std::fs::write(folder.join("sources.jsonl"), part()).expect("a file");
     let Ok(intent) = intent::load(folder.as_std_path(), "gpu01") else { return };
-    let nothing = NodeState {
-        driver: Reading::Unknown(String::new()),
-        pci_gpus: Reading::Unknown(String::new()),
-        gpus: Reading::Unknown(String::new()),
-    };
-    let report = compare::compare(&intent, &nothing);
+    let report = compare::compare(&intent, &NodeState::default());
     assert_ne!(report.verdict.exit_code(), 1, "only a value can fail a check");
     fleetc_validate::render::text(&report);
     fleetc_validate::render::json(&report).expect("a report is JSON");
@@ -356,6 +352,35 @@ pub fn snapshot(bytes: &[u8]) {
     let (_dir, folder) = folder("snapshot.json", bytes);
     let file = folder.join("snapshot.json").into_std_path_buf();
     let Ok(state) = (Snapshot { file, node: "gpu01".to_owned() }).observe() else { return };
+    judge(&state);
+}
+
+/// The XML of nvidia-smi, then what its other commands print, parted by [`NEXT_FILE`]; held against the
+/// same class.
+pub fn nvidia_smi(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.splitn(5, NEXT_FILE);
+    let (_dir, folder) = folder("query.xml", parts.next().unwrap_or_default().as_bytes());
+    let mut file = |name: &str| {
+        let path = folder.join(name).into_std_path_buf();
+        std::fs::write(&path, parts.next()?).expect("a file");
+        Some(path)
+    };
+    let source = NvidiaSmi {
+        query: folder.join("query.xml").into_std_path_buf(),
+        list: file("list"),
+        gpu_instances: file("lgi"),
+        compute_instances: file("lci"),
+        topology: file("topo"),
+    };
+    match source.read() {
+        Ok(read) => judge(&read.state),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// Holds a state against a class with eight GPUs.
+fn judge(state: &NodeState) {
     static INTENT: std::sync::OnceLock<intent::NodeIntent> = std::sync::OnceLock::new();
     let intent = INTENT.get_or_init(|| {
         let text = crate::with_prelude(crate::Form::Kdl, "");
@@ -369,7 +394,12 @@ pub fn snapshot(bytes: &[u8]) {
         }
         intent::load(dir.path(), "gpu01").expect("the intent of a node")
     });
-    let report = compare::compare(intent, &state);
+    let report = compare::compare(intent, state);
     fleetc_validate::render::text(&report);
     fleetc_validate::render::json(&report).expect("a report is JSON");
+    fleetc_validate::render::junit(&report);
+    fleetc_validate::render::prometheus(Some(&report), None);
+    fleetc_validate::render::condition(Ok(&report), None, None).expect("a patch is JSON");
+    let line = fleetc_validate::render::line(&report, 80);
+    assert!(line.len() <= 80 && line.is_ascii(), "{line}");
 }

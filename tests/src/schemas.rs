@@ -14,6 +14,9 @@ pub const LANGUAGE_PAGE: &str = "docs/language.md";
 /// Path of the page about inventories.
 pub const INVENTORY_PAGE: &str = "docs/inventory.md";
 
+/// Path of the page about the checks of the validator.
+pub const CHECKS_PAGE: &str = "docs/checks.md";
+
 /// Specs that the language reference takes its examples from, best first; a folder is all its files.
 pub const EXAMPLES: &[&str] =
     &["fleets/lab/fleet.kdl", "fleets/northwind", "tests/src/examples.kdl"];
@@ -33,7 +36,14 @@ pub fn all() -> Vec<(String, String)> {
         file("source-line", schemars::schema_for!(SourceLine)),
         file("diagnostics", fleetc::render::json::schema()),
         file("plan", fleetc::render::plan::schema()),
+        file("drift", fleetc::render::drift::schema()),
+        file("report", fleetc_validate::render::report_schema()),
     ]
+}
+
+/// The page about the checks of the validator.
+pub fn checks_page() -> String {
+    fleetc_validate::compare::page()
 }
 
 /// The language reference.

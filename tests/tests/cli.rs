@@ -42,7 +42,8 @@ fn help_goes_to_stdout_and_a_wrong_command_line_exits_2() {
     let help = run(&["--help"]);
     assert_eq!((help.code, help.err.as_str()), (0, ""));
     for word in [
-        "init", "check", "compile", "diff", "catalog", "mig", "explain", "fmt", "convert", "schema",
+        "init", "check", "compile", "diff", "drift", "catalog", "mig", "explain", "fmt", "convert",
+        "schema",
     ] {
         assert!(help.out.contains(word), "{word}");
     }

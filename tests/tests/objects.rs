@@ -632,3 +632,114 @@ proptest! {
         prop_assert_eq!(matches(&[pattern], &others), wanted);
     }
 }
+
+/// What a ConfigMap may hold for `kubectl apply`: it keeps a copy in an annotation of 256 KiB.
+/// Source: Kubernetes, `TotalAnnotationSizeLimitB`.
+const APPLIED: usize = 256 << 10;
+
+#[test]
+fn the_daemon_set_mounts_the_intent_of_its_cluster() {
+    let mut mounted = 0;
+    for (fleet, intent, files) in fleets() {
+        for (cluster, _) in kubernetes(&intent) {
+            let here = format!("clusters/{cluster}/kubernetes/");
+            let objects: Vec<(&str, Value)> =
+                objects(&files).into_iter().filter(|(path, _)| path.starts_with(&here)).collect();
+            let daemon_sets = objects.iter().filter(|(_, object)| object["kind"] == "DaemonSet");
+            for (path, daemon_set) in daemon_sets {
+                let volumes = daemon_set.pointer("/spec/template/spec/volumes").unwrap();
+                let sources = volumes[0]["projected"]["sources"].as_array().unwrap();
+                let mut seen = BTreeMap::new();
+                for source in sources {
+                    let map = &source["configMap"];
+                    let of_name = |(_, object): &&(&str, Value)| {
+                        object["kind"] == "ConfigMap"
+                            && object["metadata"]["name"] == map["name"]
+                            && object["metadata"]["namespace"]
+                                == daemon_set["metadata"]["namespace"]
+                    };
+                    let (_, object) = objects.iter().find(of_name).unwrap();
+                    assert!(object.to_string().len() < APPLIED, "{fleet}/{path}");
+                    for item in map["items"].as_array().unwrap() {
+                        let text =
+                            text(&object["data"], &format!("/{}", item["key"].as_str().unwrap()));
+                        seen.insert(item["path"].as_str().unwrap().to_owned(), text.to_owned());
+                    }
+                }
+                let folder = format!("clusters/{cluster}/intent/");
+                let of_cluster = files.iter().filter_map(|(path, text)| {
+                    Some((path.strip_prefix(&folder)?.to_owned(), text.clone()))
+                });
+                let of_cluster: BTreeMap<String, String> = of_cluster.collect();
+                assert_eq!(seen, of_cluster, "{fleet}: {cluster}");
+                mounted += 1;
+            }
+        }
+    }
+    assert!(mounted > 0, "no fleet has a DaemonSet");
+}
+
+/// The words of each command line that calls the validator in a file.
+fn validator_commands(path: &str, text: &str) -> Vec<Vec<String>> {
+    if path.ends_with("node-problem-detector.json") {
+        let config: Value = serde_json::from_str(text).unwrap();
+        let args = config["rules"][0]["args"].as_array().unwrap();
+        return vec![args.iter().map(|arg| arg.as_str().unwrap().to_owned()).collect()];
+    }
+    let program = "/usr/bin/fleetc-validate ";
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let commands = lines.filter_map(|line| line.split_once(program));
+    commands
+        .map(|(_, args)| args.split_whitespace().map(str::to_owned).collect::<Vec<String>>())
+        // What follows belongs to the shell.
+        .map(|args| args.into_iter().take_while(|arg| arg != ">" && arg != "||").collect())
+        .collect()
+}
+
+#[test]
+fn the_validator_understands_the_commands_that_are_written() {
+    let mut tried = BTreeSet::new();
+    for (fleet, _, files) in fleets() {
+        for (path, text) in
+            files.iter().filter(|(_, text)| text.contains("/usr/bin/fleetc-validate"))
+        {
+            for args in validator_commands(path, text) {
+                let is_source = |at: usize| at > 0 && args[at - 1] == "--source";
+                assert!((0..args.len()).any(is_source), "{fleet}/{path}: {args:?}");
+                // This machine is no node of the fleet: a file that is not there stands for it.
+                let here = (0..).zip(&args).map(|(at, arg)| match is_source(at) {
+                    true => "snapshot:/no/such/file".to_owned(),
+                    false => arg.clone(),
+                });
+                let style = args.iter().position(|arg| arg == "--exit-style");
+                let style = style.map_or("native", |at| &args[at + 1]);
+                let node = ["--node".to_owned(), "n1".to_owned()];
+                let line = std::iter::once("fleetc-validate".to_owned()).chain(here).chain(node);
+                let (mut out, mut err) = (Vec::new(), Vec::new());
+                let env = fleetc_validate::cli::Environment::default();
+                let line = line.map(std::ffi::OsString::from);
+                let code = fleetc_validate::cli::run(line, env, &mut out, &mut err);
+                let err = String::from_utf8(err).unwrap();
+                // Not a wrong command line but a missing intent, in the exit codes of the style.
+                assert!(err.contains("reading "), "{fleet}/{path}: {args:?}: {err}");
+                let expected = match style {
+                    "native" => fleetc_validate::cli::EXIT_INPUT,
+                    "npd" => 2,
+                    "prolog" => 0,
+                    _ => 1,
+                };
+                assert_eq!(code, expected, "{fleet}/{path}: {args:?}");
+                tried.insert(path.rsplit('/').next().unwrap().to_owned());
+            }
+        }
+    }
+    let files: Vec<&str> = tried.iter().map(String::as_str).collect();
+    let all = [
+        "daemonset-fleetc-validate.yaml",
+        "fleetc-validate.service",
+        "health-check.sh",
+        "node-problem-detector.json",
+        "prolog.sh",
+    ];
+    assert_eq!(files, all);
+}

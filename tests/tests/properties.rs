@@ -170,6 +170,25 @@ proptest! {
     }
 }
 
+/// What nvidia-smi prints, to bend: XML alone, and with its tables.
+fn captures() -> [String; 2] {
+    let folder = repository().join("validator/src/observe/nvidia_smi/captures");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let all = ["mig.xml", "mig.list.txt", "mig.lgi.txt", "mig.lci.txt"];
+    let mut all: Vec<String> = all.map(|name| read(&format!("v11-a100-{name}"))).to_vec();
+    all.push(read("v11-a100.topo.txt"));
+    [read("v13-gb200.xml"), all.join(NEXT_FILE)]
+}
+
+proptest! {
+    #![proptest_config(cases(128))]
+
+    #[test]
+    fn a_bent_capture_is_judged_or_refused(which in 0_usize..2, edits in edits()) {
+        properties::nvidia_smi(bent(&captures()[which], &edits).as_bytes());
+    }
+}
+
 proptest! {
     #![proptest_config(cases(256))]
 

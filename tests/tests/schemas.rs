@@ -178,9 +178,9 @@ fn reports_of_the_validator_hold() {
     let class: ClassDocument<'_> = serde_json::from_str(&text).unwrap();
     let good = snapshot::conforming("mig01", &class.class);
     let mut bad = good.clone();
-    bad["gpus"]["value"][2]["gpu_instances"]["value"] = json!([]);
+    bad["state"]["gpus"]["value"][2]["gpu_instances"]["value"] = json!([]);
     let mut unread = good.clone();
-    unread["gpus"]["value"][2]["mig_mode"] = json!({ "unknown": "NVML did not answer" });
+    unread["state"]["gpus"]["value"][2]["mig_mode"] = json!({ "unknown": "NVML did not answer" });
     for (state, verdict) in [(good, "conforms"), (bad, "does_not_conform"), (unread, "undecided")] {
         let text = validate(&root, &intent, &state);
         holds(&report, &text, verdict);
@@ -270,6 +270,7 @@ fn fleetc_schema_prints_the_committed_ones() {
         "source-line",
         "diagnostics",
         "plan",
+        "drift",
         "report",
     ];
     for name in names {
@@ -288,6 +289,13 @@ fn the_language_reference_is_fresh() {
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     let fresh = schemas::language_page().unwrap();
     assert_eq!(committed, fresh, "{} is stale: cargo xtask generate", schemas::LANGUAGE_PAGE);
+}
+
+#[test]
+fn the_page_of_checks_is_fresh() {
+    let name = schemas::CHECKS_PAGE;
+    let committed = std::fs::read_to_string(repository().join(name)).unwrap_or_default();
+    assert_eq!(committed, schemas::checks_page(), "{name} is stale: cargo xtask generate");
 }
 
 #[test]

@@ -19,6 +19,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fleetc-targets", &["fleetc-schema"]),
     ("fleetc", &["fleetc-schema", "fleetc-targets"]),
     ("fleetc-validate", &["fleetc-schema"]),
+    // It must not learn what NVML says from who reads it.
+    ("fleetc-fake-nvml", &[]),
 ];
 
 fn dependencies(package: &str, more: &[&str]) -> Vec<String> {
@@ -52,6 +54,24 @@ fn the_validator_links_no_kdl_no_renderer_and_no_schema_engine() {
         ["kdl", "miette", "jsonschema", "schemars", "granit-parser", "petgraph", "similar"]
     {
         assert!(!linked.iter().any(|name| name == refused), "{refused}");
+    }
+}
+
+#[test]
+fn only_the_border_to_nvml_is_unsafe() {
+    for package in ["schema", "targets", "compiler", "validator", "xtask", "tests"] {
+        for (path, text) in fleetc_tests::folder(&repository().join(package)).unwrap() {
+            let path = format!("{package}/{path}");
+            let is_border = path == "validator/src/observe/live/raw.rs"
+                || path.starts_with("tests/fake-nvml/src/");
+            let is_unsafe = |line: &str| {
+                ["unsafe {", "unsafe fn", "unsafe extern", "unsafe impl"]
+                    .iter()
+                    .any(|word| line.contains(word) && !line.contains('"'))
+            };
+            let is_code = path.ends_with(".rs") && !is_border;
+            assert!(!is_code || !text.lines().any(is_unsafe), "{path}");
+        }
     }
 }
 

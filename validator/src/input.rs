@@ -53,6 +53,18 @@ pub enum InputError {
         /// What is wrong.
         message: String,
     },
+    /// Not the text that it should be, at this place.
+    #[error("{}:{line}:{column}: {message}", file.display())]
+    Place {
+        /// The file.
+        file: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column in bytes, from 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
     /// A document of another kind or of another version.
     #[error("{}: its schema is `{found}`, this program reads `{known}`", file.display())]
     Schema {
@@ -142,6 +154,12 @@ impl Folder {
     }
 }
 
+/// Reads a file that the user names.
+pub(crate) fn contents(shown: &Path) -> Result<Vec<u8>, InputError> {
+    let file = File::open(shown).map_err(|source| InputError::read(shown, source))?;
+    read_to_end(shown, file)
+}
+
 /// Reads a file to its end, if that is near enough.
 pub(crate) fn read_to_end(shown: &Path, file: File) -> Result<Vec<u8>, InputError> {
     let mut bytes = Vec::new();
@@ -154,6 +172,16 @@ pub(crate) fn read_to_end(shown: &Path, file: File) -> Result<Vec<u8>, InputErro
     }
 }
 
+/// The schema tag of a JSON document.
+pub(crate) fn schema_of(shown: &Path, bytes: &[u8]) -> Result<String, InputError> {
+    #[derive(Deserialize)]
+    struct Tagged {
+        schema: String,
+    }
+    let json = |error| InputError::json(shown, None, &error);
+    serde_json::from_slice(bytes).map(|Tagged { schema }| schema).map_err(json)
+}
+
 /// Reads a JSON document that bears this schema tag.
 ///
 /// The tag is looked at first: fields of a later version should not be called unknown.
@@ -162,16 +190,11 @@ pub(crate) fn document<T: DeserializeOwned>(
     bytes: &[u8],
     schema: &'static str,
 ) -> Result<T, InputError> {
-    #[derive(Deserialize)]
-    struct Tagged {
-        schema: String,
-    }
-    let json = |error| InputError::json(shown, None, &error);
-    let Tagged { schema: found } = serde_json::from_slice(bytes).map_err(json)?;
+    let found = schema_of(shown, bytes)?;
     if found != schema {
         return Err(InputError::Schema { file: shown.to_owned(), found, known: schema });
     }
-    serde_json::from_slice(bytes).map_err(json)
+    serde_json::from_slice(bytes).map_err(|error| InputError::json(shown, None, &error))
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub struct NodeIntent {
     pub rack: Option<RackName>,
     /// All that its class says.
     pub class: NodeClass,
+    /// SHA-256 of the class's file, in hexadecimal: what the node was judged by.
+    pub class_sha256: String,
     /// PCI device ids of the class's GPU product.
     pub device_ids: Vec<DeviceId>,
     /// What is known of this very node, beside its class.
@@ -90,7 +92,7 @@ pub fn load(folder: &Path, node: &str) -> Result<NodeIntent, IntentError> {
         let fleet = index.fleet;
         return Err(IntentError::UnknownNode { node: node.to_owned(), fleet, index: shown });
     };
-    let (class, device_ids) = load_class(&folder, &index, class_name)?;
+    let Loaded { class, class_sha256, device_ids } = load_class(&folder, &index, class_name)?;
     let known = load_override(&folder, &index, &class, node)?;
     let mut wanted = item_paths(&class, node);
     wanted.extend(known.iter().map(|known| known.path.clone()));
@@ -100,7 +102,8 @@ pub fn load(folder: &Path, node: &str) -> Result<NodeIntent, IntentError> {
         Err(error) => return Err(error.into()),
     };
     let node = node.to_owned();
-    Ok(NodeIntent { node, fleet: index.fleet, rack, class, device_ids, known, sources })
+    let fleet = index.fleet;
+    Ok(NodeIntent { node, fleet, rack, class, class_sha256, device_ids, known, sources })
 }
 
 /// The key of the one list that holds the node; none if no list does.
@@ -117,18 +120,18 @@ fn only_one<'a, K: std::fmt::Display>(
     }
 }
 
+/// SHA-256 in hex.
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Reads a file of the folder. One that is not the one that the index lists is refused: the folder was
 /// edited, or copied in part.
 fn listed(folder: &Folder, index: &Index, name: &str) -> Result<(PathBuf, Vec<u8>), InputError> {
     let file = folder.file(name)?;
     let bytes = input::read_to_end(&file.shown, file.file)?;
-    let same = |hash: &String| {
-        let read: String =
-            Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        read == *hash
-    };
     match index.files.get(name) {
-        Some(hash) if !same(hash) => {
+        Some(hash) if sha256(&bytes) != *hash => {
             let problem = "it is not the file that index.json lists: the folder was edited, or copied in part";
             Err(InputError::content(&file.shown, problem))
         }
@@ -137,17 +140,22 @@ fn listed(folder: &Folder, index: &Index, name: &str) -> Result<(PathBuf, Vec<u8
     }
 }
 
-fn load_class(
-    folder: &Folder,
-    index: &Index,
-    name: &ClassName,
-) -> Result<(NodeClass, Vec<DeviceId>), InputError> {
+/// A class's file.
+struct Loaded {
+    class: NodeClass,
+    class_sha256: String,
+    device_ids: Vec<DeviceId>,
+}
+
+fn load_class(folder: &Folder, index: &Index, name: &ClassName) -> Result<Loaded, InputError> {
     // A class name holds no `/` and no empty part, so this stays in the folder.
     let (shown, bytes) = listed(folder, index, &format!("classes/{name}.json"))?;
     let document: ClassDocument<'static> = input::document(&shown, &bytes, CLASS_SCHEMA)?;
     let class = document.class.into_owned();
     let device_ids = check_class(name, &class);
-    Ok((class, device_ids.map_err(|problem| InputError::content(&shown, problem))?))
+    let device_ids = device_ids.map_err(|problem| InputError::content(&shown, problem))?;
+    let class_sha256 = sha256(&bytes);
+    Ok(Loaded { class, class_sha256, device_ids })
 }
 
 /// Finds what is known of a node in the overrides of its class.
@@ -218,7 +226,8 @@ fn check_class(name: &ClassName, class: &NodeClass) -> Result<Vec<DeviceId>, Str
     }
     let paths = class.gpus.iter().map(|slot| &slot.path);
     let exceptions = class.paths.exceptions.iter().map(|exception| &exception.path);
-    let mut paths = paths.chain(exceptions).chain([&class.paths.system, &class.paths.sharing]);
+    let shared = [&class.paths.system, &class.paths.sharing];
+    let mut paths = paths.chain(exceptions).chain(shared).chain(&class.paths.driver);
     if paths.any(|path| path.as_str().len() > MAX_PATH_BYTES) {
         return Err(format!("an item path is longer than {MAX_PATH_BYTES} bytes"));
     }
@@ -230,5 +239,16 @@ fn check_class(name: &ClassName, class: &NodeClass) -> Result<Vec<DeviceId>, Str
 /// Every item that a finding may name.
 fn item_paths(class: &NodeClass, node: &str) -> Vec<ItemPath> {
     let shared = [class.count_path(node), &class.paths.system, &class.paths.sharing];
-    shared.into_iter().chain(class.gpus.iter().map(|slot| &slot.path)).cloned().collect()
+    let slots = class.gpus.iter().map(|slot| &slot.path);
+    let mut paths: Vec<ItemPath> =
+        shared.into_iter().chain(slots).chain(&class.paths.driver).cloned().collect();
+    if let Some((name, _)) = &class.policy {
+        let policy = ItemPath::item("node-policy", name);
+        let words = ["driver", "ecc", "persistence", "power-limit"];
+        paths.extend(words.map(|word| policy.child(word)));
+        paths.extend(["gen", "width"].map(|word| policy.child("pcie").child(word)));
+        paths.push(policy.child("nvlink").child("active"));
+    }
+    paths.extend(class.host.ports.iter().map(|ports| ItemPath::item("fabric", &ports.fabric)));
+    paths
 }

@@ -15,6 +15,8 @@ mod example;
 pub mod input;
 pub mod intent;
 pub mod observe;
+mod outlet;
 pub mod render;
 pub mod report;
+pub mod slurm;
 pub mod state;

@@ -14,7 +14,8 @@ use crate::{Outcome, put};
 
 /// Readings of the node that the property `snapshot` judges.
 const SNAPSHOT: &str = r#"{
- "schema": "fleetc/snapshot/v1", "node": "gpu01", "driver": {"value": "580.105.08"},
+ "schema": "fleetc/snapshot/v2", "node": "gpu01", "state": {
+ "driver": {"value": "580.105.08"},
  "pci_gpus": {"value": [{"bus_id": "00000000:1b:00.0", "device_id": "0x2330"}]},
  "gpus": {"value": [{
   "bus_id": "00000000:1b:00.0", "index": 0, "name": {"value": "NVIDIA H100 80GB HBM3"},
@@ -22,7 +23,7 @@ const SNAPSHOT: &str = r#"{
   "mig_mode": {"value": {"current": true, "pending": true}},
   "gpu_instances": {"value": [{"id": 1, "profile_id": 9, "placement": {"start": 0, "size": 4}}]}
  }]}
-}"#;
+}}"#;
 
 /// Arguments of `fleetc mig`, one a line.
 const MIG: &[&str] = &[
@@ -149,12 +150,23 @@ fn write_seeds(corpus: &Utf8Path) -> Outcome {
         ("manifest", &one(file(fleetc::output::MANIFEST)?)),
         ("node_intent", &one(intent.join(NEXT_FILE))),
         ("snapshot", &one(SNAPSHOT.to_owned())),
+        ("nvidia_smi", &captures()?),
     ] {
         for (number, seed) in seeds.iter().enumerate() {
             put(&corpus.join(name).join(format!("seed-{number:04}")), seed)?;
         }
     }
     Ok(())
+}
+
+/// What nvidia-smi prints, as the validator's own tests have it.
+fn captures() -> Result<BTreeSet<String>, Box<dyn std::error::Error>> {
+    let folder = repository().join("validator/src/observe/nvidia_smi/captures");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name));
+    let names = ["v11-a100-mig.xml", "v11-a100-mig.list.txt", "v11-a100-mig.lgi.txt"];
+    let more = ["v11-a100-mig.lci.txt", "v11-a100.topo.txt"];
+    let all: Result<Vec<String>, _> = names.into_iter().chain(more).map(read).collect();
+    Ok(BTreeSet::from([all?.join(NEXT_FILE), read("v13-gb200.xml")?]))
 }
 
 /// The words of the language and of its closed sets, in the form of libFuzzer.

@@ -88,6 +88,7 @@ fn generate() -> Outcome {
     }
     put(&repository().join(schemas::LANGUAGE_PAGE), &schemas::language_page()?)?;
     put(&repository().join(schemas::INVENTORY_PAGE), &fleetc::inventory::page())?;
+    put(&repository().join(schemas::CHECKS_PAGE), &schemas::checks_page())?;
     Ok(())
 }
 

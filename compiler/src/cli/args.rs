@@ -28,6 +28,8 @@ pub enum Command {
     Compile(CompileArgs),
     /// Say what changes between two fleets, and what that disturbs
     Diff(DiffArgs),
+    /// Hold many nodes' reports against the fleet: who conforms, fails, is missing or unknown
+    Drift(DriftArgs),
     /// List the hardware catalog, or show an entry with its sources and doubts
     Catalog(CatalogArgs),
     /// Draw a MIG layout, or say why it does not fit and what is nearest
@@ -131,6 +133,21 @@ pub struct DiffArgs {
     pub full: bool,
 }
 
+/// Arguments of `drift`.
+#[derive(Debug, Args)]
+pub struct DriftArgs {
+    /// Folder of reports, as `fleetc-validate check --format json` prints them: a file each (.json), or
+    /// one a line (.jsonl)
+    #[arg(value_name = "FOLDER")]
+    pub folder: Utf8PathBuf,
+    /// The fleet: a spec or an output folder
+    #[arg(long, value_name = "SPEC")]
+    pub spec: Utf8PathBuf,
+    /// How it is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
 /// Arguments of `catalog`.
 #[derive(Debug, Args)]
 pub struct CatalogArgs {
@@ -219,6 +236,8 @@ pub enum Document {
     Diagnostics,
     /// What `diff --format json` prints.
     Plan,
+    /// What `drift --format json` prints.
+    Drift,
     /// What `fleetc-validate check --format json` prints.
     Report,
 }

@@ -47,14 +47,14 @@ pub fn run(
 }
 
 /// One side of a difference.
-struct Side {
-    intent: Intent,
+pub(super) struct Side {
+    pub(super) intent: Intent,
     /// Where its items are written, if it is a spec.
     checked: Option<Checked>,
 }
 
 /// Reads a spec or an output folder. None if the spec has errors, which are printed.
-fn side(
+pub(super) fn side(
     root: Option<&Utf8Path>,
     path: &Utf8Path,
     err: &mut dyn Stream,

@@ -9,6 +9,7 @@ mod check;
 mod compile;
 mod convert;
 mod diff;
+mod drift;
 mod explain;
 mod fmt;
 mod init;
@@ -77,6 +78,7 @@ pub fn run(
         Command::Check(args) => check::run(root, args, out, err),
         Command::Compile(args) => compile::run(root, args, out, err),
         Command::Diff(args) => diff::run(root, args, out, err),
+        Command::Drift(args) => drift::run(root, args, out, err),
         Command::Catalog(args) => catalog::run(args, out),
         Command::Mig(args) => mig::run(args, out),
         Command::Explain(args) => explain::run(root, args, out, err),

@@ -26,6 +26,7 @@ fn text(document: Document) -> &'static str {
         Document::SourceLine => committed!("source-line"),
         Document::Diagnostics => committed!("diagnostics"),
         Document::Plan => committed!("plan"),
+        Document::Drift => committed!("drift"),
         Document::Report => committed!("report"),
     }
 }

@@ -3,10 +3,10 @@
 
 use fleetc_schema::diag::Span;
 use fleetc_schema::intent::{
-    AlertClass, AutoDetect, CapacityModel, Devices, Distribution, DriverOwner, Dtype,
+    AlertClass, AutoDetect, CapacityModel, CheckLevel, Devices, Distribution, DriverOwner, Dtype,
     ElasticPlacement, ExporterKind, FabricKind, GitOpsTool, GpuIndexes, Isolation, MigStrategy,
-    PreemptBy, PreemptMode, QueueKind, StandardAlert, TaintEffect, TopologyLevel, TopologyPlugin,
-    WorkloadKind,
+    NodeCheck, PreemptBy, PreemptMode, QueueKind, StandardAlert, TaintEffect, TopologyLevel,
+    TopologyPlugin, WorkloadKind,
 };
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
@@ -212,6 +212,7 @@ kind! {
         driver = "driver" kind Driver, Required, "The NVIDIA driver of the nodes.";
         preempt = "preempt" kind Preempt, Optional, "Whether running jobs make room; the value is what decides.";
         power_saving = "power-saving" kind PowerSaving, Optional, "How elastic nodes come and go.";
+        health_check = "health-check" kind HealthCheck, Optional, "Whether nodes judge themselves and drain if they do not conform.";
         topology = "topology" kind SlurmTopology, Optional, "What slurmctld knows of the topology; a tree of the fabrics, or racks, unless said.";
         extra = "extra" kind Extra, Named, "Lines that the site adds to a file.";
         partitions = "partition" kind Partition, Named, "Partitions.";
@@ -240,6 +241,15 @@ kind! {
         resume = "resume" property String, Required, "The program that brings nodes.";
         suspend = "suspend" property String, Required, "The program that takes them away.";
         idle = "idle" property Seconds, Required, "How long a node is idle before it goes.";
+    }
+}
+
+kind! {
+    /// Nodes judge themselves: `fleetc-validate` as `HealthCheckProgram`, which drains a node that does
+    /// not conform and gives it back once it does.
+    HealthCheck = "health-check" nothing {
+        interval = "interval" property Seconds, Required, "How often slurmd runs it: more than 60 s, which it may take.";
+        max_drained = "max-drained" property Positive, Required, "Drain no node while so many are drained by it.";
     }
 }
 
@@ -282,6 +292,16 @@ kind! {
         dra_driver = "dra-driver" child Version, Optional, "The NVIDIA driver of Dynamic Resource Allocation.";
         queue = "queue" kind Queue, Required, "What queues jobs.";
         gitops = "gitops" kind GitOps, Optional, "What applies the output: `argocd` or `flux`.";
+        validator = "validator" kind Validator, Optional, "Whether nodes judge themselves and report it as a condition.";
+    }
+}
+
+kind! {
+    /// Nodes judge themselves: `fleetc-validate` as a DaemonSet, which sets the condition
+    /// `fleetc.dev/GPUConforms` of a node.
+    Validator = "validator" nothing {
+        image = "image" property String, Required, "An image of yours with `fleetc-validate`, `kubectl` and a shell.";
+        interval = "interval" property Seconds, Required, "How often each node judges itself.";
     }
 }
 
@@ -491,6 +511,7 @@ kind! {
         power_limit = "power-limit" child Watts, Optional, "Power limit of a GPU.";
         pcie = "pcie" kind PciePolicy, Optional, "PCIe link of a GPU.";
         nvlink = "nvlink" kind NvlinkPolicy, Optional, "NVLinks of a GPU.";
+        checks = "check" kind CheckSeverity, Named, "Checks that matter more or less than usual.";
         allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
     }
 }
@@ -507,6 +528,13 @@ kind! {
     /// The NVLinks of a GPU.
     NvlinkPolicy = "nvlink" nothing {
         active = "active" property Count<0, 64>, Required, "Links that are active.";
+    }
+}
+
+kind! {
+    /// How much a check of the validator matters; `docs/checks.md` lists them.
+    CheckSeverity = "check" name(NodeCheck) {
+        severity = "severity" property CheckLevel, Required, "`block`: no work on a node that fails it; `warn`; `info`.";
     }
 }
 

@@ -457,6 +457,8 @@ closed_sets! {
     fleetc_schema::intent::TopologyLevel, "a level of the topology", "\"rack\"";
     fleetc_schema::intent::Dtype, "a number format", "\"fp16\"";
     fleetc_schema::intent::AlertClass, "a class of alerts", "\"hardware\"";
+    fleetc_schema::intent::NodeCheck, "a check of the validator", "\"pcie.width\"";
+    fleetc_schema::intent::CheckLevel, "how much a check matters", "\"warn\"";
     fleetc_schema::intent::StandardAlert, "a standard alert", "\"GpusMissing\"";
     fleetc_schema::intent::MigStrategy, "a MIG strategy", "\"mixed\"";
     fleetc_schema::intent::WorkloadKind, "a kind of workload", "\"inference\"";

@@ -1,15 +1,15 @@
 //! Node classes: pool × owner × what an exception changes, and what their nodes advertise.
 
-use fleetc_schema::Hostlist;
-use fleetc_schema::catalog::{Architecture, Gpu};
+use fleetc_schema::catalog::{Architecture, Confidence, FabricManager, Gpu, Imex};
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::intent::{
-    Advertised, Class, ClassPaths, Cluster, Devices, DraDevice, Driver, ExceptionSource, Fleet,
-    GpuIndexes, GpuModel, GpuSlot, Gres, Host, HostCpu, MemoryRange, NodeClass, NodePolicy,
-    Resource, Scheduler, Sharing,
+    Advertised, Class, ClassPaths, Cluster, Devices, DraDevice, Driver, DriverOwner,
+    ExceptionSource, Fabric, FabricKind, Fleet, GpuIndexes, GpuModel, GpuSlot, Gres, Host, HostCpu,
+    HostPorts, MemoryRange, NodeClass, NodePolicy, Resource, Scheduler, Services, Sharing,
 };
-use fleetc_schema::name::{ClassName, ClusterName, PolicyName, PoolName};
+use fleetc_schema::name::{ClassName, ClusterName, FabricName, PolicyName, PoolName};
 use fleetc_schema::units::Mib;
+use fleetc_schema::{Hostlist, ItemPath};
 use indexmap::IndexMap;
 
 use super::policies;
@@ -26,6 +26,7 @@ pub fn lower(
     pools: &IndexMap<PoolName, LoweredPool>,
     clusters: &IndexMap<ClusterName, Cluster>,
     policies: &IndexMap<PolicyName, NodePolicy>,
+    fabrics: &IndexMap<FabricName, Fabric>,
     cx: &mut Cx,
 ) -> IndexMap<ClassName, Class> {
     let mut classes = IndexMap::new();
@@ -47,7 +48,7 @@ pub fn lower(
                         continue;
                     }
                 };
-                let maker = Maker { fleet, name, pool, cluster, policy };
+                let maker = Maker { fleet, name, pool, cluster, policy, fabrics };
                 let node = maker.node_class(class_name.clone(), &variant);
                 classes.insert(class_name, Class { nodes: variant.nodes, node });
             }
@@ -114,7 +115,12 @@ struct Maker<'a> {
     pool: &'a LoweredPool,
     cluster: &'a Cluster,
     policy: Option<(&'a PolicyName, &'a NodePolicy)>,
+    fabrics: &'a IndexMap<FabricName, Fabric>,
 }
+
+/// The fewest GPUs of a server that joins them through NVSwitches: boards with fewer join them link to
+/// link, and need no fabric manager. Source: NVIDIA HGX H100 and A100, boards of 4 and 8 GPUs.
+const NVSWITCH_GPUS: u8 = 8;
 
 impl Maker<'_> {
     fn node_class(&self, name: ClassName, variant: &Variant) -> NodeClass {
@@ -133,19 +139,97 @@ impl Maker<'_> {
                     threads: cpu.threads,
                 }),
                 memory: system.memory,
+                pcie_width: self.pcie_width(),
+                ports: self.ports(&variant.nodes),
             },
-            gpu: system.gpu.as_ref().map(|gpu| model(gpu, system.nvlink_domain)),
+            gpu: system.gpu.as_ref().map(|gpu| GpuModel {
+                fabric: Some(self.is_in_fabric(gpu) && gpu.architecture >= Architecture::Hopper),
+                ..model(gpu, system.nvlink_domain)
+            }),
             gpus,
             missing: variant.missing.clone(),
+            services: self.services(),
             driver: self.driver(),
             policy: self.policy.map(|(name, policy)| (name.clone(), policy.clone())),
             advertised,
             paths: ClassPaths {
                 system: self.pool.path.child("system"),
                 sharing: self.pool.path.child("sharing"),
+                driver: Some(match self.pool.pool.driver {
+                    Some(_) => self.pool.path.child("driver"),
+                    None => ItemPath::item("cluster", &self.cluster.name).child("driver"),
+                }),
                 exceptions: variant.sources.clone(),
             },
         }
+    }
+
+    /// True if NVSwitches join the GPUs, in the node or in the rack.
+    fn is_in_fabric(&self, gpu: &Gpu) -> bool {
+        let system = &self.pool.system;
+        let joined = system.nvlink_domain.is_some_and(|gpus| gpus > 1);
+        let has_switches = system.gpus >= NVSWITCH_GPUS || gpu.imex == Imex::Domain;
+        gpu.nvlink.nvswitch && joined && has_switches
+    }
+
+    /// A board gives each of its GPUs all lanes. What a cloud or a slot gives is another matter, and so
+    /// is the generation, which the host decides.
+    fn pcie_width(&self) -> Option<u8> {
+        let system = &self.pool.system;
+        let gpu = system.gpu.as_ref()?;
+        let on_board = gpu.form_factor.starts_with("SXM") && !system.key.as_str().contains('/');
+        let pcie = &gpu.pcie;
+        let sure = pcie.value.is_some() && pcie.confidence_in(gpu.confidence) > Confidence::Unsure;
+        pcie.value.filter(|_| on_board && sure).map(|pcie| pcie.width)
+    }
+
+    /// Ports on the fabrics that all these nodes hang on.
+    fn ports(&self, nodes: &Hostlist) -> Vec<HostPorts> {
+        let mut ports = Vec::new();
+        for (name, fabric) in self.fabrics {
+            if !matches!(fabric.kind, FabricKind::Infiniband | FabricKind::Roce) {
+                continue;
+            }
+            let here =
+                fabric.attachments.iter().filter(|at| !at.nodes.intersection(nodes).is_empty());
+            let (mut rest, mut count) = (nodes.clone(), u32::MAX);
+            for attachment in here {
+                rest = rest.difference(&attachment.nodes);
+                count = count.min(attachment.rails.unwrap_or(1));
+            }
+            if rest.is_empty() && count < u32::MAX {
+                let (kind, rate) = (fabric.kind, fabric.rate);
+                ports.push(HostPorts { fabric: name.clone(), kind, count, rate });
+            }
+        }
+        ports
+    }
+
+    /// What runs beside the driver. A fabric manager of the GPU Operator runs in its driver container,
+    /// which no unit of the node tells of. With the driver of Dynamic Resource Allocation, IMEX runs in
+    /// pods, and a second one on the node takes its port. Source: kubernetes-sigs/dra-driver-nvidia-gpu,
+    /// issue 524.
+    fn services(&self) -> Services {
+        let mut services = Services::default();
+        let Some(gpu) = &self.pool.system.gpu else { return services };
+        let sure = gpu.fabric_manager.confidence_in(gpu.confidence) > Confidence::Unsure;
+        let manager = gpu.fabric_manager.value.filter(|_| sure);
+        services.fabric_manager = match manager {
+            Some(FabricManager::NvSwitch | FabricManager::NvSwitchNvlsm) => {
+                let by_os = self.driver().owner == DriverOwner::Os;
+                (by_os && self.is_in_fabric(gpu)).then_some(true)
+            }
+            Some(FabricManager::SwitchTrays) => Some(false),
+            Some(FabricManager::None) | None => None,
+        };
+        let spans_nodes = self.pool.system.nvlink_domain > Some(u16::from(self.pool.system.gpus));
+        if gpu.imex == Imex::Domain && spans_nodes {
+            services.imex = match &self.cluster.scheduler {
+                Scheduler::Slurm(_) => Some(true),
+                Scheduler::Kubernetes(kubernetes) => kubernetes.dra_driver.as_ref().map(|_| false),
+            };
+        }
+        services
     }
 
     /// The cluster's driver, at the pool's version if it has one of its own.
@@ -329,6 +413,8 @@ fn model(gpu: &Gpu, nvlink_domain: Option<u16>) -> GpuModel {
         mig_mode_needs_reset: gpu.architecture == Architecture::Ampere,
         nvlinks: built_in_nvlinks(gpu),
         nvlink_domain,
+        fabric: None,
+        row_remap: gpu.row_remap,
     }
 }
 

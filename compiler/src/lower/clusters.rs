@@ -3,11 +3,12 @@
 use fleetc_schema::Hostlist;
 use fleetc_schema::diag::{Diagnostic, Severity, Span, rules};
 use fleetc_schema::intent::{
-    Cluster, Driver, GitOps, GitSource, GpuOperator, Kubernetes, LevelLabel, Partition,
-    PowerSaving, Preempt, Queue, QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel,
-    TopologyPlugin,
+    Cluster, Driver, GitOps, GitSource, GpuOperator, HealthCheck, Kubernetes, LevelLabel,
+    Partition, PowerSaving, Preempt, Queue, QueueKind, Scheduler, Slurm, SlurmTopology,
+    TopologyLevel, TopologyPlugin, Validator,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName};
+use fleetc_schema::units::Seconds;
 use fleetc_schema::version::{Known, KubernetesRelease, KueueRelease, SlurmRelease, Version};
 use indexmap::IndexMap;
 
@@ -138,6 +139,10 @@ fn lower_slurm(
         }),
         None => None,
     };
+    let health_check = match &item.health_check {
+        Some(check) => Some(lower_health_check(check, cx)?),
+        None => None,
+    };
     let topology = match &item.topology {
         Some(topology) => Some(lower_topology(topology, names, cx)?),
         None => None,
@@ -156,12 +161,60 @@ fn lower_slurm(
         login,
         preempt,
         power_saving,
+        health_check,
         topology,
         extra: item.extra.iter().filter_map(extra).collect(),
         hosted_by,
         partitions,
     })
 }
+
+/// What slurmd takes: a number of 16 bits, above the time that the program may take.
+///
+/// Source: slurm.conf(5), "HealthCheckInterval" and, in 26.05, "HealthCheckTimeout": a program is
+/// killed after 60 s, and the timeout must be less than the interval.
+const HEALTH_CHECK_SECONDS: std::ops::RangeInclusive<u64> = 61..=65_535;
+
+fn lower_health_check(item: &kinds::HealthCheck, cx: &mut Cx) -> Option<HealthCheck> {
+    let interval = item.interval.as_ref()?;
+    let Seconds(seconds) = interval.value;
+    if !HEALTH_CHECK_SECONDS.contains(&seconds) {
+        let title = format!("nodes cannot judge themselves every {}", interval.value);
+        let (least, most) = HEALTH_CHECK_SECONDS.into_inner();
+        let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
+            .at(interval.span, format!("not {least} to {most} s"))
+            .note("slurmd gives the program 60 s, and keeps the interval in 16 bits");
+        cx.report(finding.help("write `interval=\"5m\"`"));
+        return None;
+    }
+    let max_drained = item.max_drained.as_ref()?.value.0;
+    Some(HealthCheck { interval: interval.value, max_drained })
+}
+
+/// An image is a reference without blanks; a pause of no time would keep a core busy.
+fn lower_validator(item: &kinds::Validator, cx: &mut Cx) -> Option<Validator> {
+    let (image, interval) = (item.image.as_ref()?, item.interval.as_ref()?);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
+    if image.value.is_empty() || !image.value.chars().all(plain) {
+        let title = format!("`{}` is no image", image.value);
+        let finding =
+            Diagnostic::new(&rules::NAME_ILLEGAL, title).at(image.span, "not a reference");
+        cx.report(finding.help("write `image=\"registry.example.com/fleetc-validate:1.0\"`"));
+        return None;
+    }
+    if interval.value.0 < SHORTEST_PAUSE.0 {
+        let title = format!("nodes cannot judge themselves every {}", interval.value);
+        let finding = Diagnostic::new(&rules::SPEC_OUT_OF_RANGE, title)
+            .at(interval.span, format!("below {SHORTEST_PAUSE}"))
+            .note("each time every node reads its GPUs and patches its status");
+        cx.report(finding.help("write `interval=\"5m\"`"));
+        return None;
+    }
+    Some(Validator { image: image.value.clone(), interval: interval.value })
+}
+
+/// The least between two runs of the DaemonSet: a run may take as long.
+const SHORTEST_PAUSE: Seconds = Seconds(60);
 
 /// A tree is of switches, blocks have sizes.
 fn lower_topology(
@@ -389,6 +442,10 @@ fn lower_kubernetes(item: &kinds::Kubernetes, cx: &mut Cx) -> Option<Kubernetes>
         queue: queue(item.queue.as_ref()?, cx)?,
         gitops: match &item.gitops {
             Some(gitops) => Some(lower_gitops(gitops, cx)?),
+            None => None,
+        },
+        validator: match &item.validator {
+            Some(validator) => Some(lower_validator(validator, cx)?),
             None => None,
         },
     })

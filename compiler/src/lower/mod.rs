@@ -104,7 +104,7 @@ pub fn lower(
     loose.without_pool(&pools, rows);
     let clusters = clusters::lower(spec, &names, &pools, &mut cx);
     let policies = policies::lower(spec, &names, &mut cx);
-    let classes = classes::lower(&fleet, &pools, &clusters, &policies, &mut cx);
+    let classes = classes::lower(&fleet, &pools, &clusters, &policies, &fabrics, &mut cx);
     let monitoring = fleet::monitoring(spec, &names, &mut cx);
     let product = |(name, pool): (&PoolName, &pools::LoweredPool)| {
         Some((name.clone(), pool.system.gpu.clone()?))

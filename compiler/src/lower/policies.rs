@@ -1,7 +1,7 @@
 //! Node policies, and which of them holds for a pool.
 
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::intent::NodePolicy;
+use fleetc_schema::intent::{CheckLevel, NodeCheck, NodePolicy};
 use fleetc_schema::name::{PolicyName, PoolName};
 use indexmap::IndexMap;
 
@@ -52,10 +52,16 @@ pub fn lower(spec: &kinds::Spec, names: &Names, cx: &mut Cx) -> IndexMap<PolicyN
                 .as_ref()
                 .and_then(|n| n.active.as_ref())
                 .and_then(|n| small(n.value.0)),
+            checks: item.checks.iter().filter_map(severity).collect(),
         };
         policies.insert(name.value.clone(), policy);
     }
     policies
+}
+
+/// How much a check matters, if all of it could be read.
+fn severity(item: &kinds::CheckSeverity) -> Option<(NodeCheck, CheckLevel)> {
+    Some((item.arg.as_ref()?.value, item.severity.as_ref()?.value))
 }
 
 /// The policy of a pool: one that names it, else the one that names none.

@@ -10,6 +10,7 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{
     Cluster, Exception, Exporter, Fleet, GitOps, GitSource, Intent, Kubernetes, MigLayout,
     Monitoring, Override, Partition, Pool, Quota, Scheduler, Shared, Sharing, Slurm, Taint, Team,
+    Validator,
 };
 use fleetc_schema::name::{ClusterName, PartitionName, PoolName, TeamName};
 use fleetc_schema::plan::{Change, ChangeKind, Presence};
@@ -204,6 +205,7 @@ impl Found {
             login,
             preempt,
             power_saving,
+            health_check,
             topology,
             extra,
             hosted_by,
@@ -244,12 +246,14 @@ impl Found {
             &old.login,
             &old.preempt,
             &old.power_saving,
+            &old.health_check,
             &old.topology,
             &old.extra,
             &old.hosted_by,
         );
-        let after = (login, preempt, power_saving, topology, extra, hosted_by);
-        let words = ["login", "preempt", "power-saving", "topology", "extra", "hosted-by"];
+        let after = (login, preempt, power_saving, health_check, topology, extra, hosted_by);
+        let words =
+            ["login", "preempt", "power-saving", "health-check", "topology", "extra", "hosted-by"];
         self.settings(&|| ChangeKind::SlurmSettings(c()), path, &words, &before, &after);
         for (name, side) in sides(&old.partitions, partitions) {
             let path = path.keyed("partition", [name]);
@@ -343,8 +347,16 @@ impl Found {
         old: &Kubernetes,
         new: &Kubernetes,
     ) {
-        let Kubernetes { version, distribution, gpu_operator, driver, dra_driver, queue, gitops } =
-            new;
+        let Kubernetes {
+            version,
+            distribution,
+            gpu_operator,
+            driver,
+            dra_driver,
+            queue,
+            gitops,
+            validator,
+        } = new;
         let c = || cluster.clone();
         let at = |key: &'static str| move || path.child(key);
         let operator = |operator: &fleetc_schema::intent::GpuOperator| {
@@ -396,6 +408,17 @@ impl Found {
             "what applies the output",
             old.gitops.as_ref().map(git),
             gitops.as_ref().map(git),
+        );
+        let daemon = |validator: &Validator| {
+            let Validator { image, interval } = validator;
+            format!("{image} every {interval}")
+        };
+        self.value(
+            || ChangeKind::Validator(c()),
+            at("validator"),
+            "node validator",
+            old.validator.as_ref().map(daemon),
+            validator.as_ref().map(daemon),
         );
     }
 

@@ -2,6 +2,7 @@
 //! text and JSON.
 
 mod crop;
+pub mod drift;
 pub mod explain;
 pub mod github;
 pub mod hardware;

@@ -3,10 +3,10 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Driver, GpuIndexes, NodePolicy, Resource};
+use super::{Driver, FabricKind, GpuIndexes, NodePolicy, Resource};
 use crate::mig::{MigProfile, Placement};
-use crate::name::{ClassName, ClusterName, GpuName, PolicyName, PoolName, SystemName};
-use crate::units::Mib;
+use crate::name::{ClassName, ClusterName, FabricName, GpuName, PolicyName, PoolName, SystemName};
+use crate::units::{GbitPerSec, Mib};
 use crate::{Hostlist, ItemPath};
 
 /// A node class and its nodes.
@@ -43,6 +43,9 @@ pub struct NodeClass {
     pub missing: GpuIndexes,
     /// The NVIDIA driver.
     pub driver: Driver,
+    /// What runs beside the driver.
+    #[serde(default)]
+    pub services: Services,
     /// The policy that applies.
     pub policy: Option<(PolicyName, NodePolicy)>,
     /// What the node's agents will publish.
@@ -60,6 +63,39 @@ pub struct Host {
     pub cpu: Option<HostCpu>,
     /// Installed memory; none if neither catalog nor fleet states it.
     pub memory: Option<Mib>,
+    /// PCIe lanes that each GPU has: none where slots are up to who built the node.
+    #[serde(default)]
+    pub pcie_width: Option<u8>,
+    /// Ports on fabrics that every node of the class hangs on.
+    #[serde(default)]
+    pub ports: Vec<HostPorts>,
+}
+
+/// Ports of a node on one fabric, of InfiniBand or RoCE.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HostPorts {
+    /// The fabric.
+    pub fabric: FabricName,
+    /// What it is made of.
+    pub kind: FabricKind,
+    /// How many at least: one a rail.
+    pub count: u32,
+    /// Rate of each; none if the fabric states none.
+    pub rate: Option<GbitPerSec>,
+}
+
+/// Services of NVIDIA's that a node runs beside the driver: true if it must, false if it must not, none
+/// if it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Services {
+    /// `nvidia-fabricmanager`, on nodes that have NVSwitches.
+    pub fabric_manager: Option<bool>,
+    /// `nvidia-imex`, on nodes whose NVLink domain spans several.
+    pub imex: Option<bool>,
 }
 
 /// Processors of a node.
@@ -100,6 +136,13 @@ pub struct GpuModel {
     /// GPUs of one NVLink domain of the system: more than a node has where trays are joined, fewer
     /// where a node holds several islands, 1 where GPUs meet over PCIe only. None if nobody knows.
     pub nvlink_domain: Option<u16>,
+    /// True if the GPUs register with a fabric of NVSwitches, and NVML tells how far they are: since
+    /// Hopper. None if nobody knows.
+    #[serde(default)]
+    pub fabric: Option<bool>,
+    /// True if rows of memory are remapped, false if pages are retired. None if nobody knows.
+    #[serde(default)]
+    pub row_remap: Option<bool>,
 }
 
 /// The least and the most memory, in MiB: drivers differ in what they keep back.
@@ -206,6 +249,9 @@ pub struct ClassPaths {
     pub system: ItemPath,
     /// What says how GPUs are shared.
     pub sharing: ItemPath,
+    /// What says which driver it is; none in files of before.
+    #[serde(default)]
+    pub driver: Option<ItemPath>,
     /// Exceptions that made the class, each with its nodes.
     pub exceptions: Vec<ExceptionSource>,
 }

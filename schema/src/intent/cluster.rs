@@ -52,6 +52,8 @@ pub struct Slurm {
     pub preempt: Option<Preempt>,
     /// How elastic nodes come and go.
     pub power_saving: Option<PowerSaving>,
+    /// `HealthCheckProgram`: whether nodes judge themselves, and drain if they do not conform.
+    pub health_check: Option<HealthCheck>,
     /// What slurmctld knows of the topology; none: a tree of fabrics or racks, if there are any.
     pub topology: Option<SlurmTopology>,
     /// Lines that the site adds, by file.
@@ -141,6 +143,28 @@ pub struct PowerSaving {
     pub idle: Seconds,
 }
 
+/// How the nodes of a Slurm cluster judge themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HealthCheck {
+    /// `HealthCheckInterval`.
+    pub interval: Seconds,
+    /// No node is drained while so many are drained by the check.
+    pub max_drained: u32,
+}
+
+/// How the nodes of a Kubernetes cluster judge themselves: a DaemonSet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Validator {
+    /// An image with `fleetc-validate`, `kubectl` and a shell.
+    pub image: String,
+    /// How often.
+    pub interval: Seconds,
+}
+
 /// The NVIDIA driver of a cluster's nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -198,6 +222,8 @@ pub struct Kubernetes {
     pub queue: Queue,
     /// What applies the output.
     pub gitops: Option<GitOps>,
+    /// Whether nodes judge themselves, and report it as a condition.
+    pub validator: Option<Validator>,
 }
 
 words! {

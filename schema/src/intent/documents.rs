@@ -15,6 +15,8 @@ pub const INTENT_SCHEMA: &str = "fleetc/intent/v1";
 pub const INDEX_SCHEMA: &str = "fleetc/index/v1";
 /// The schema tag of `classes/<name>.json`.
 pub const CLASS_SCHEMA: &str = "fleetc/class/v1";
+/// The schema tag of the report of a node: what the validator writes, and `fleetc drift` reads.
+pub const REPORT_SCHEMA: &str = "fleetc/report/v1";
 
 /// `fleet.json`: the whole Intent. The SHA-256 of its bytes is the digest of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ mod class;
 mod cluster;
 mod documents;
 mod monitoring;
+mod node_check;
 mod policy;
 mod pool;
 mod team;
@@ -16,22 +17,24 @@ mod topology;
 
 pub use class::{
     Advertised, Class, ClassPaths, DraDevice, ExceptionSource, GpuInstance, GpuModel, GpuSlot,
-    Gres, Host, HostCpu, MemoryRange, NodeClass,
+    Gres, Host, HostCpu, HostPorts, MemoryRange, NodeClass, Services,
 };
 pub use cluster::{
     AutoDetect, Cluster, Distribution, Driver, DriverOwner, GitOps, GitOpsTool, GitSource,
-    GpuOperator, Kubernetes, LevelLabel, Partition, PowerSaving, Preempt, PreemptBy, PreemptMode,
-    Queue, QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
+    GpuOperator, HealthCheck, Kubernetes, LevelLabel, Partition, PowerSaving, Preempt, PreemptBy,
+    PreemptMode, Queue, QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
+    Validator,
 };
 pub use documents::{
-    CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, IntentDocument, SourceLine,
-    overrides_file,
+    CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, IntentDocument, REPORT_SCHEMA,
+    SourceLine, overrides_file,
 };
 pub use monitoring::{
     AlertChange, AlertClass, AlertKind, AlertSeverity, Exporter, ExporterKind, Monitoring,
     Receiver, Route, RouteTarget, StandardAlert,
 };
-pub use policy::NodePolicy;
+pub use node_check::NodeCheck;
+pub use policy::{CheckLevel, NodePolicy};
 pub use pool::{
     Capacity, CapacityModel, Devices, ElasticPlacement, Exception, GpuIndexes, MigLayout,
     MigStrategy, Override, Pool, Shared, Sharing, Slice, Taint, TaintEffect,

@@ -1,7 +1,9 @@
 //! Node policies: what a good node is.
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::{NodeCheck, words};
 use crate::name::PoolName;
 use crate::units::Watts;
 use crate::version::VersionReq;
@@ -27,4 +29,19 @@ pub struct NodePolicy {
     pub pcie_width: Option<u8>,
     /// Active NVLinks of a GPU.
     pub nvlinks: Option<u8>,
+    /// How much checks of the validator matter, where it is not as its table says.
+    #[serde(default)]
+    pub checks: IndexMap<NodeCheck, CheckLevel>,
+}
+
+words! {
+    /// How much a check of the validator matters.
+    CheckLevel {
+        /// A node that fails it must not take work.
+        Block = "block",
+        /// It is told.
+        Warn = "warn",
+        /// It is noted.
+        Info = "info",
+    }
 }

@@ -146,6 +146,7 @@ impl Target for Routing {
             | ChangeKind::SlurmSettings(_)
             | ChangeKind::DraDriver(_)
             | ChangeKind::GitOps(_)
+            | ChangeKind::Validator(_)
             | ChangeKind::Pool(..)
             | ChangeKind::System(_)
             | ChangeKind::Nodes(_)

@@ -173,6 +173,7 @@ fn other(change: &Change) -> Effect {
         | ChangeKind::SlurmSettings(_)
         | ChangeKind::DraDriver(_)
         | ChangeKind::GitOps(_)
+        | ChangeKind::Validator(_)
         | ChangeKind::Taints(_)
         | ChangeKind::PoolDriver(_)
         | ChangeKind::PoolSettings(_)

@@ -108,6 +108,7 @@ impl Target for Dra {
             | ChangeKind::GpuOperator(_)
             | ChangeKind::SlurmSettings(_)
             | ChangeKind::GitOps(_)
+            | ChangeKind::Validator(_)
             | ChangeKind::Nodes(_)
             | ChangeKind::MigStrategy(_)
             | ChangeKind::Replicas(_)

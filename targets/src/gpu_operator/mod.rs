@@ -118,6 +118,7 @@ impl Target for GpuOperatorValues {
             | ChangeKind::Topology
             | ChangeKind::SlurmSettings(_)
             | ChangeKind::GitOps(_)
+            | ChangeKind::Validator(_)
             | ChangeKind::Pool(..)
             | ChangeKind::System(_)
             | ChangeKind::Nodes(_)

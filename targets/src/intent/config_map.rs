@@ -8,52 +8,40 @@
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::intent::{Class, Cluster, GpuOperator, Intent, Scheduler};
+use fleetc_schema::intent::{Class, Cluster, Intent, Scheduler};
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::manifest::{Metadata, Object, Stage};
+use crate::node_files::{Held, key};
 use crate::write::header;
-use crate::{OutputFile, OutputTree};
-
-/// The name of the ConfigMap, and how the names of several begin.
-const NAME: &str = "fleetc-intent";
-
-/// The most bytes of files in one ConfigMap: what Kubernetes takes is 1 MiB, keys and all.
-const MAX_BYTES: usize = 1000 << 10;
+use crate::{OutputFile, OutputTree, node_files};
 
 #[derive(Serialize)]
 struct Data<'a> {
     data: IndexMap<String, &'a str>,
 }
 
-/// Writes the ConfigMaps into the namespace of the GPU Operator; without one there is no namespace that
-/// is sure to be there, and the site puts the folder where it wants it.
+/// Writes the ConfigMaps, where there is a namespace for them; else the site puts the folder where it
+/// wants it.
 pub fn emit(
     tree: &mut OutputTree,
     intent: &Intent,
     cluster: &Cluster,
     files: &[(String, OutputFile)],
 ) {
-    let Some(operator) = operator(cluster) else { return };
-    let texts: Vec<(&str, String)> =
-        files.iter().map(|(path, file)| (path.as_str(), file.text())).collect();
-    let fits = texts.iter().map(|(path, text)| path.len() + text.len()).sum::<usize>() <= MAX_BYTES;
-    let parts: Vec<(String, &[(&str, String)])> = match fits {
-        true => vec![(NAME.to_owned(), texts.as_slice())],
-        false => texts.chunks(1).map(|one| (name_of(one), one)).collect(),
-    };
+    let Some(namespace) = namespace(cluster) else { return };
     let fleet = format!("fleet {}, cluster {}", intent.fleet.name, cluster.name);
     let head = header(&[
         fleet.as_str(),
         "What nodes need to validate themselves; a key is a path of clusters/*/intent, with dots.",
     ]);
-    for (name, texts) in parts {
-        let data = texts.iter().map(|(path, text)| (key(path), text.as_str())).collect();
+    for Held { name, files } in node_files::config_maps(files) {
+        let data = files.iter().map(|(path, text)| (key(path), text.as_str())).collect();
         let object = Object {
             api_version: "v1",
             kind: "ConfigMap",
-            metadata: Metadata::within(&operator.namespace, name),
+            metadata: Metadata::within(namespace, name),
             body: Data { data },
         };
         let items = [ItemPath::item("fleet", &intent.fleet.name)];
@@ -61,9 +49,9 @@ pub fn emit(
     }
 }
 
-fn operator(cluster: &Cluster) -> Option<&GpuOperator> {
+fn namespace(cluster: &Cluster) -> Option<&str> {
     match &cluster.scheduler {
-        Scheduler::Kubernetes(kubernetes) => kubernetes.gpu_operator.as_ref(),
+        Scheduler::Kubernetes(kubernetes) => node_files::namespace(kubernetes),
         Scheduler::Slurm(_) => None,
     }
 }
@@ -72,7 +60,7 @@ fn operator(cluster: &Cluster) -> Option<&GpuOperator> {
 /// Everything else is dealt to as many objects as it needs: classes and overrides by file, rules of
 /// Prometheus by group, NodeFeatureRules by number of patterns.
 pub fn object_too_large(intent: &Intent, cluster: &Cluster, found: &mut Vec<Diagnostic>) {
-    if operator(cluster).is_none() {
+    if namespace(cluster).is_none() {
         return;
     }
     let names = |class: &Class| class.nodes.to_string().len();
@@ -100,15 +88,3 @@ pub fn object_too_large(intent: &Intent, cluster: &Cluster, found: &mut Vec<Diag
 
 /// The most bytes that a ConfigMap holds.
 const LIMIT: usize = 1 << 20;
-
-/// The key of a file. No two are alike: the first word says what the file is, and of a class that has
-/// numbered files there is no class whose name goes on with a number.
-fn key(path: &str) -> String {
-    path.replace('/', ".")
-}
-
-fn name_of(texts: &[(&str, String)]) -> String {
-    let path = texts.first().map_or("", |(path, _)| path);
-    // Names of objects hold no `_`, which those of classes do.
-    format!("{NAME}-{}", key(path).replace('_', "-"))
-}

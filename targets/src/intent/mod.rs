@@ -12,22 +12,13 @@ mod config_map;
 
 use std::borrow::Cow;
 
-use fleetc_schema::Hostlist;
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::Diagnostic;
-use fleetc_schema::intent::{
-    CLASS_SCHEMA, Class, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, Intent, IntentDocument,
-    Override, overrides_file,
-};
+use fleetc_schema::intent::{Class, INTENT_SCHEMA, Intent, IntentDocument};
 use fleetc_schema::plan::{Change, Effect};
-use indexmap::IndexMap;
-use sha2::{Digest, Sha256};
 
 use crate::write::json;
-use crate::{OutputFile, OutputTree, Scope, Target, clusters};
-
-/// The most bytes of overrides that stand in one file: half of what a ConfigMap takes.
-const MAX_BYTES: usize = 512 << 10;
+use crate::{OutputFile, OutputTree, Scope, Target, clusters, node_files};
 
 /// The Intent as files.
 pub struct IntentFiles;
@@ -65,7 +56,7 @@ impl Target for IntentFiles {
                 intent.classes_of(&cluster.name).collect(),
             ),
         };
-        let files = bundle(intent, &classes);
+        let files = node_files::files(intent, &classes);
         match scope.cluster() {
             Some(cluster) => config_map::emit(&mut tree, intent, cluster, &files),
             None => {
@@ -87,140 +78,5 @@ impl Target for IntentFiles {
     fn disruption(&self, _: &Change, _: Option<&Scope<'_>>, _: Option<&Scope<'_>>) -> Effect {
         // Nodes read the Intent anew at each run; nothing restarts for it, whatever changed.
         Effect::none()
-    }
-}
-
-/// What nodes of these classes need, by path, the index first: it refers to nothing beside it.
-fn bundle(intent: &Intent, classes: &[&Class]) -> Vec<(String, OutputFile)> {
-    let mut index = index(intent, classes);
-    let mut written = Vec::new();
-    for class in classes {
-        let overrides = shards(overrides_of(intent, class));
-        let count = u32::try_from(overrides.len()).unwrap_or(u32::MAX);
-        if count > 0 {
-            index.overrides.insert(class.node.name.clone(), count);
-        }
-        for (number, lines) in (0..).zip(overrides) {
-            let mut file = OutputFile::default();
-            for line in lines {
-                file.push([line.path.clone()], json::line(&line));
-            }
-            written.push((overrides_file(&class.node.name, number, count), file));
-        }
-        let document = ClassDocument {
-            schema: Cow::Borrowed(CLASS_SCHEMA),
-            class: Cow::Borrowed(&class.node),
-        };
-        let pool = ItemPath::item("pool", &class.node.pool);
-        let file = OutputFile::one([pool], json::pretty(&document));
-        written.push((format!("classes/{}.json", class.node.name), file));
-    }
-    index.files = written.iter().map(|(path, file)| (path.clone(), sha256(&file.text()))).collect();
-    let fleet = ItemPath::item("fleet", &intent.fleet.name);
-    let file = OutputFile::one([fleet], json::pretty(&index));
-    std::iter::once(("index.json".to_owned(), file)).chain(written).collect()
-}
-
-/// SHA-256 in hex.
-fn sha256(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Which class each node is of, and its rack; racks of other clusters' nodes are left out.
-fn index(intent: &Intent, classes: &[&Class]) -> Index {
-    let nodes = classes.iter().fold(Hostlist::default(), |all, class| all.union(&class.nodes));
-    let racks = intent.racks.iter().map(|(name, rack)| (name, rack.nodes.intersection(&nodes)));
-    Index {
-        schema: INDEX_SCHEMA.to_owned(),
-        fleet: intent.fleet.name.clone(),
-        classes: classes
-            .iter()
-            .map(|class| (class.node.name.clone(), class.nodes.clone()))
-            .collect::<IndexMap<_, _>>(),
-        racks: racks
-            .filter(|(_, nodes)| !nodes.is_empty())
-            .map(|(name, nodes)| (name.clone(), nodes))
-            .collect(),
-        overrides: IndexMap::new(),
-        files: IndexMap::new(),
-    }
-}
-
-/// What is known of single nodes of a class.
-fn overrides_of(intent: &Intent, class: &Class) -> Vec<Override> {
-    let pool = intent.pools.get(&class.node.pool);
-    let here = |each: &Override| {
-        let nodes = each.nodes.intersection(&class.nodes);
-        (!nodes.is_empty()).then(|| Override { nodes, ..each.clone() })
-    };
-    pool.iter().flat_map(|pool| &pool.overrides).filter_map(here).collect()
-}
-
-/// Lines of overrides by file. Where they do not go into one, the first node of a line decides, so
-/// that a line that comes or goes changes no other file.
-fn shards(lines: Vec<Override>) -> Vec<Vec<Override>> {
-    if lines.is_empty() {
-        return Vec::new();
-    }
-    let bytes: usize = lines.iter().map(|line| json::line(line).len()).sum();
-    if bytes <= MAX_BYTES {
-        return vec![lines];
-    }
-    // Half full on average, so that none is too full; a power of two, so that the number is rarely
-    // another.
-    let count = (bytes * 2).div_ceil(MAX_BYTES).next_power_of_two();
-    let mut files = vec![Vec::new(); count];
-    for line in lines {
-        let at = line.nodes.first().map_or(0, |first| hash(&first)) % count as u64;
-        if let Some(file) = usize::try_from(at).ok().and_then(|at| files.get_mut(at)) {
-            file.push(line);
-        }
-    }
-    files
-}
-
-/// FNV-1a of 64 bits. Source: draft-eastlake-fnv, "FNV-1a Hash".
-fn hash(text: &str) -> u64 {
-    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(node: u32) -> Override {
-        let nodes: Hostlist = format!("n{node:06}").parse().unwrap();
-        let path = ItemPath::item("pool", "p").keyed("pci", [format!("n{node:06}")]);
-        Override { nodes, pci: Vec::new(), path }
-    }
-
-    fn bytes(lines: &[Override]) -> usize {
-        lines.iter().map(|line| json::line(line).len()).sum()
-    }
-
-    #[test]
-    fn few_lines_stand_in_one_file() {
-        assert!(shards(Vec::new()).is_empty());
-        let files = shards((0..5_000).map(line).collect());
-        assert_eq!(files.iter().map(Vec::len).collect::<Vec<_>>(), [5_000]);
-        assert!(bytes(&files[0]) <= MAX_BYTES);
-    }
-
-    #[test]
-    fn a_line_more_changes_one_of_many_files() {
-        let before = shards((0..50_000).map(line).collect());
-        let after = shards((0..50_001).map(line).collect());
-        // A line has 68 bytes: 3.4 MB, dealt to files of at most 512 KiB that are half full.
-        assert_eq!((before.len(), after.len()), (16, 16));
-        assert!(before.iter().all(|file| bytes(file) <= MAX_BYTES && !file.is_empty()));
-        assert_eq!(before.iter().map(Vec::len).sum::<usize>(), 50_000);
-        assert_eq!(before.iter().zip(&after).filter(|(a, b)| a != b).count(), 1);
-    }
-
-    #[test]
-    fn the_hash_is_the_published_one() {
-        assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
     }
 }

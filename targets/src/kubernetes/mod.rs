@@ -124,6 +124,7 @@ impl Target for Objects {
             | ChangeKind::SlurmSettings(_)
             | ChangeKind::DraDriver(_)
             | ChangeKind::GitOps(_)
+            | ChangeKind::Validator(_)
             | ChangeKind::SharingName(_)
             | ChangeKind::Devices(_)
             | ChangeKind::PoolSettings(_)

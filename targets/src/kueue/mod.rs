@@ -149,6 +149,7 @@ impl Target for Kueue {
             | ChangeKind::GpuOperator(_)
             | ChangeKind::SlurmSettings(_)
             | ChangeKind::GitOps(_)
+            | ChangeKind::Validator(_)
             | ChangeKind::System(_)
             | ChangeKind::PoolDriver(_)
             | ChangeKind::PoolSettings(_)

@@ -104,6 +104,7 @@ impl Target for MigParted {
             | ChangeKind::SlurmSettings(_)
             | ChangeKind::DraDriver(_)
             | ChangeKind::GitOps(_)
+            | ChangeKind::Validator(_)
             | ChangeKind::SharingName(_)
             | ChangeKind::Devices(_)
             | ChangeKind::Taints(_)

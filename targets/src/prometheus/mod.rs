@@ -175,6 +175,7 @@ impl Target for Alerts {
             | ChangeKind::SlurmSettings(_)
             | ChangeKind::DraDriver(_)
             | ChangeKind::GitOps(_)
+            | ChangeKind::Validator(_)
             | ChangeKind::SharingName(_)
             | ChangeKind::Devices(_)
             | ChangeKind::Taints(_)

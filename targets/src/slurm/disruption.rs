@@ -50,7 +50,7 @@ pub fn of(change: &Change, old: Option<&Scope<'_>>, new: Option<&Scope<'_>>) -> 
         ChangeKind::SlurmSettings(_) => match setting(change) {
             // Neither stands in a file of Slurm's.
             "login" | "hosted-by" => Effect::none(),
-            "power-saving" => reload(RECONFIGURE),
+            "power-saving" | "health-check" => reload(RECONFIGURE),
             // The site may have said anything.
             _ => rating.reload_or_restart(RECONFIGURE),
         },
@@ -90,6 +90,7 @@ pub fn of(change: &Change, old: Option<&Scope<'_>>, new: Option<&Scope<'_>>) -> 
         | ChangeKind::Queue(_)
         | ChangeKind::DraDriver(_)
         | ChangeKind::GitOps(_)
+        | ChangeKind::Validator(_)
         | ChangeKind::SharingName(_)
         | ChangeKind::Devices(_)
         | ChangeKind::Alerting

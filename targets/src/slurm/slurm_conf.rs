@@ -7,6 +7,7 @@ use fleetc_schema::{Hostlist, ItemPath};
 
 use super::qos::{self, Qos};
 use super::{extra, is_elastic, node_line, partition_line, topology_conf, tres};
+use crate::on_node::HEALTH_CHECK;
 use crate::write::key_value::{KeyValueFile, Line};
 
 /// The longest `bf_window` that slurmctld takes, and its default. Source: slurm.conf(5),
@@ -47,6 +48,7 @@ pub fn emit(intent: &Intent, cluster: &Cluster, slurm: &Slurm) -> KeyValueFile {
     writer.preemption();
     writer.accounting();
     writer.power_saving();
+    writer.health_check();
     for class in intent.classes_of(&cluster.name) {
         let items = node_line::items(class);
         writer.file.section(items.clone(), &[&format!("class {}", class.node.name)]);
@@ -203,6 +205,20 @@ impl Writer<'_> {
         if !stays.is_empty() {
             self.lines("power-saving", [Line::new("SuspendExcNodes", stays)]);
         }
+    }
+
+    fn health_check(&mut self) {
+        let Some(check) = &self.slurm.health_check else { return };
+        let Seconds(interval) = check.interval;
+        let comment = "Nodes judge themselves against the spec (see ../validator).";
+        let lines = [
+            Line::new("HealthCheckProgram", HEALTH_CHECK),
+            Line::new("HealthCheckInterval", interval),
+            // Nodes take turns over the interval. Those that are drained are asked too: one that
+            // conforms again is given back.
+            Line::new("HealthCheckNodeState", "ANY,CYCLE"),
+        ];
+        self.setting("health-check", comment, lines);
     }
 
     /// A section with its first lines.

@@ -68,6 +68,7 @@ impl Target for Workloads {
             | ChangeKind::SlurmSettings(_)
             | ChangeKind::DraDriver(_)
             | ChangeKind::GitOps(_)
+            | ChangeKind::Validator(_)
             | ChangeKind::Topology
             | ChangeKind::Pool(..)
             | ChangeKind::System(_)

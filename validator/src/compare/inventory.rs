@@ -1,102 +1,135 @@
-//! `gpu.count` and `gpu.model`: how many GPUs there are, and what they are.
+//! How many GPUs there are, where, and what they are.
 //!
 //! Three witnesses count: the class (exceptions are in it), PCI and NVML. A GPU that the driver
-//! could not open is on PCI and not in NVML.
+//! could not open is on PCI and not in NVML; one that an administrator has excluded is, too, and is not
+//! counted.
 
 use std::collections::BTreeSet;
 
 use fleetc_schema::intent::GpuModel;
-
-use super::{Contrast, Outcome, Subject};
-use crate::intent::NodeIntent;
-use crate::report::{CheckId, Severity};
-use crate::state::{GpuState, NodeState, Reading};
 use fleetc_schema::pci::BusId;
 
-/// Runs the checks of this family.
-pub(super) fn check(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome) {
-    check_count(intent, state, outcome);
-    check_addresses(intent, state, outcome);
-    if let (Some(model), Some(gpus)) = (&intent.class.gpu, state.gpus.value()) {
-        for gpu in gpus {
-            check_model(intent, model, gpu, outcome);
-        }
-    }
-}
+use super::node::{Node, counted};
+use super::outcome::{Answer, Contrast, Outcome};
+use crate::intent::NodeIntent;
+use crate::report::{Action, GpuRef, Severity};
+use crate::state::{GpuState, Reading};
 
-fn check_count(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome) {
-    let class = &intent.class;
+/// `gpu.count`.
+pub(super) fn count(node: &Node<'_>, outcome: &mut Outcome) {
+    let class = node.class();
     let wanted = class.gpus.len();
-    let path = class.count_path(&intent.node);
-    let subject = Subject { check: CheckId::GpuCount, gpu: None, path };
+    let path = class.count_path(&node.intent.node);
+    let state = node.state;
     let on_pci = state.pci_gpus.value();
     let on_pci = on_pci.map(|gpus| gpus.iter().map(|gpu| gpu.bus_id).collect::<BTreeSet<_>>());
     let in_nvml = state.gpus.value();
     let in_nvml = in_nvml.map(|gpus| gpus.iter().map(|gpu| gpu.bus_id).collect::<BTreeSet<_>>());
-
-    let expected = match wanted {
-        1 => "1 GPU".to_owned(),
-        _ => format!("{wanted} GPUs"),
+    let excluded = match &state.driver_state.excluded {
+        Reading::Value(excluded) => Some(excluded.iter().map(|gpu| gpu.bus_id).collect()),
+        Reading::NotApplicable(_) => Some(BTreeSet::new()),
+        Reading::Unknown(_) => None,
     };
-    let differs = |witness: &Option<BTreeSet<BusId>>| {
-        witness.as_ref().is_some_and(|gpus| gpus.len() != wanted)
+    let expected = counted(wanted, "GPU");
+    let sides = Witnesses { on_pci: on_pci.as_ref(), in_nvml: in_nvml.as_ref() };
+    // What PCI has too many of may be excluded, if nobody knows.
+    let without = |excluded: &BTreeSet<BusId>| sides.at_odds(wanted, excluded);
+    let fails = match &excluded {
+        Some(excluded) => without(excluded),
+        None => sides.at_odds(wanted, &sides.surplus(wanted)),
     };
-    let at_odds = matches!((&on_pci, &in_nvml), (Some(pci), Some(nvml)) if pci != nvml);
-    let fails = differs(&on_pci) || differs(&in_nvml) || at_odds;
     if fails {
         let mut seen = Vec::new();
         seen.extend(on_pci.as_ref().map(|gpus| format!("{} on PCI", gpus.len())));
         seen.extend(in_nvml.as_ref().map(|gpus| format!("{} in NVML", gpus.len())));
-        let mut actions = Vec::new();
+        let mut contrast = Contrast::new(expected.clone(), "");
         if let Some(pci) = &on_pci {
-            let lost = class.gpus.iter().filter_map(|gpu| intent.address(gpu));
+            let lost = class.gpus.iter().filter_map(|gpu| node.intent.address(gpu));
             let lost: BTreeSet<BusId> = lost.filter(|id| !pci.contains(id)).collect();
             seen.extend(listed("nothing at", lost.iter()).filter(|_| pci.len() < wanted));
         }
+        let excluded = excluded.clone().unwrap_or_default();
         if let (Some(pci), Some(nvml)) = (&on_pci, &in_nvml) {
-            seen.extend(listed("not in NVML", pci.difference(nvml)));
+            let unopened: BTreeSet<BusId> = pci.difference(nvml).copied().collect();
+            seen.extend(listed("not in NVML", unopened.difference(&excluded)));
             seen.extend(listed("not on PCI", nvml.difference(pci)));
-            if at_odds {
-                actions.push(
+            if unopened.difference(&excluded).next().is_some() {
+                contrast = contrast.advise(
                     "look for NVRM in the kernel log: it says why the driver could not open a GPU \
-                     (`dmesg | grep NVRM`)"
-                        .to_owned(),
+                     (`dmesg | grep NVRM`)",
                 );
             }
         }
+        seen.extend(listed("excluded by the administrator", excluded.iter()));
+        contrast.seen = seen.join(", ");
         let most = [&on_pci, &in_nvml].into_iter().flatten().map(BTreeSet::len).max();
-        actions.extend(most.and_then(|most| count_action(most, wanted)).map(str::to_owned));
-        let contrast = Contrast { expected: expected.clone(), seen: seen.join(", "), actions };
-        outcome.find(&subject, Severity::Blocking, contrast);
+        contrast
+            .actions
+            .extend(most.and_then(|most| count_action(most, wanted)).map(str::to_owned));
+        outcome.node(path, Answer::Fails(contrast));
+    } else if let (None, true) = (&excluded, without(&BTreeSet::new())) {
+        let seen = listed("perhaps excluded, perhaps not opened", sides.surplus(wanted).iter());
+        let contrast = Contrast::new(expected.clone(), seen.unwrap_or_default());
+        outcome.node(path, Answer::Unread(contrast));
     }
 
     // A node without GPUs may well have no driver.
-    let mut undecided = false;
+    let mut undecided = outcome.counts.undecided > 0;
     let pci = ("PCI", state.pci_gpus.absence(), is_expected(&state.pci_gpus, wanted));
     let nvml = ("NVML", state.gpus.absence(), is_expected(&state.gpus, wanted));
     for (witness, absence, is_expected) in [pci, nvml] {
         if let (Some(absence), false) = (absence, is_expected) {
             undecided = true;
-            let actions = vec!["check again as root, with the driver loaded".to_owned()];
-            let seen = format!("{witness} {absence}");
-            let contrast = Contrast { expected: expected.clone(), seen, actions };
-            outcome.find(&subject, Severity::Undecided, contrast);
+            let contrast = Contrast::new(expected.clone(), format!("{witness} {absence}"));
+            outcome.node(path, Answer::Unread(contrast));
         }
     }
     if !fails && !undecided && (on_pci.is_some() || in_nvml.is_some()) {
-        outcome.pass();
+        outcome.node(path, Answer::Holds);
     }
 }
 
-/// A GPU at an address that the inventory does not state. One that is nowhere is missing, which is
-/// counted. A GPU works wherever it is, so this is a warning: but it may not be the one that the spec
-/// means by a number.
-fn check_addresses(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome) {
+/// Who has seen which GPUs.
+#[derive(Clone, Copy)]
+struct Witnesses<'a> {
+    on_pci: Option<&'a BTreeSet<BusId>>,
+    in_nvml: Option<&'a BTreeSet<BusId>>,
+}
+
+impl Witnesses<'_> {
+    /// True if a witness has another number than is wanted, or the two differ. Excluded GPUs do not
+    /// count on PCI.
+    fn at_odds(self, wanted: usize, excluded: &BTreeSet<BusId>) -> bool {
+        let on_pci = self.on_pci.map(|gpus| gpus.difference(excluded).collect::<BTreeSet<_>>());
+        let in_nvml = self.in_nvml.map(|gpus| gpus.iter().collect::<BTreeSet<_>>());
+        let differs = |gpus: &Option<BTreeSet<&BusId>>| {
+            gpus.as_ref().is_some_and(|gpus| gpus.len() != wanted)
+        };
+        let disagree = matches!((&on_pci, &in_nvml), (Some(pci), Some(nvml)) if pci != nvml);
+        differs(&on_pci) || differs(&in_nvml) || disagree
+    }
+
+    /// GPUs of PCI that may be excluded, if nobody knows: those that NVML does not show; without NVML as
+    /// many as are too many.
+    fn surplus(self, wanted: usize) -> BTreeSet<BusId> {
+        match (self.on_pci, self.in_nvml) {
+            (Some(pci), Some(nvml)) => pci.difference(nvml).copied().collect(),
+            (Some(pci), None) => pci.iter().skip(wanted).copied().collect(),
+            (None, _) => BTreeSet::new(),
+        }
+    }
+}
+
+/// `gpu.address`: a GPU at an address that the inventory does not state. One that is nowhere is missing,
+/// which is counted. A GPU works wherever it is, so this is a warning: but it may not be the one that the
+/// spec means by a number.
+pub(super) fn addresses(node: &Node<'_>, outcome: &mut Outcome) {
+    let intent = node.intent;
     let Some(known) = &intent.known else { return };
     let expected: BTreeSet<BusId> =
         intent.class.gpus.iter().filter_map(|gpu| intent.address(gpu)).collect();
-    let on_pci = state.pci_gpus.value();
-    let in_nvml = state.gpus.value();
+    let on_pci = node.state.pci_gpus.value();
+    let in_nvml = node.state.gpus.value();
     let mut seen: BTreeSet<BusId> = BTreeSet::new();
     seen.extend(on_pci.into_iter().flatten().map(|gpu| gpu.bus_id));
     seen.extend(in_nvml.into_iter().flatten().map(|gpu| gpu.bus_id));
@@ -104,7 +137,7 @@ fn check_addresses(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome
     if strangers.is_empty() {
         // Without a witness there is nothing to say; the count is undecided then.
         if on_pci.is_some() || in_nvml.is_some() {
-            outcome.pass();
+            outcome.node(&known.path, Answer::Holds);
         }
         return;
     }
@@ -113,18 +146,153 @@ fn check_addresses(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome
         Some(format!("GPU {} at {address}", gpu.slot))
     });
     let free: Vec<String> = free.collect();
-    let subject = Subject { check: CheckId::GpuAddress, gpu: None, path: &known.path };
     let expected = match free.is_empty() {
         true => format!("no more GPUs than the {} of the inventory", expected.len()),
         false => free.join(", "),
     };
     let seen: Vec<String> = strangers.into_iter().map(BusId::to_string).collect();
-    let node = &intent.node;
-    let actions = vec![format!(
-        "if a board or the firmware was changed, correct the addresses of `{node}` in the inventory"
-    )];
-    let contrast = Contrast { expected, seen: format!("a GPU at {}", seen.join(", ")), actions };
-    outcome.find(&subject, Severity::Warning, contrast);
+    let contrast = Contrast::new(expected, format!("a GPU at {}", seen.join(", "))).advise(format!(
+        "if a board or the firmware was changed, correct the addresses of `{}` in the inventory",
+        intent.node
+    ));
+    outcome.node(&known.path, Answer::Fails(contrast));
+}
+
+/// `gpu.handle`: a GPU that NVML counts and refuses, with its reason.
+pub(super) fn handles(node: &Node<'_>, outcome: &mut Outcome) {
+    if node.model().is_none() {
+        return;
+    }
+    let path = node.class().count_path(&node.intent.node);
+    let driver = &node.state.driver_state;
+    for refused in &driver.refused {
+        let which = match (refused.bus_id, refused.index) {
+            (Some(bus_id), _) => format!("GPU at {bus_id}"),
+            (None, Some(index)) => format!("GPU {index}"),
+            (None, None) => "a GPU".to_owned(),
+        };
+        let seen = format!("{which}: {} (NVML code {})", refused.why, refused.code);
+        let contrast = Contrast::new("a handle for every GPU", seen);
+        // 15 lost, 16 reset required, 8 no power, 11 interrupts.
+        let contrast = match refused.code {
+            16 => contrast.by(Action::Reset).advise("reset the GPU: `nvidia-smi --gpu-reset -i …`"),
+            8 => contrast.by(Action::Look).advise("check the power cables of the GPU"),
+            15 => contrast.advise("power-cycle the node; if it comes back so, replace the GPU"),
+            _ => contrast.advise("reboot the node; `dmesg | grep NVRM` says more"),
+        };
+        outcome.node(path, Answer::Fails(contrast));
+    }
+    let shown = node.state.gpus.value().map(Vec::len);
+    match (&driver.gpu_count, shown) {
+        _ if !driver.refused.is_empty() => {}
+        (Reading::Value(count), Some(shown)) => {
+            let counted_by_nvml = usize::try_from(*count).unwrap_or(usize::MAX);
+            let answer = match counted_by_nvml > shown {
+                true => Answer::Fails(Contrast::new(
+                    format!("a handle for each of {count} GPUs"),
+                    counted(shown, "handle"),
+                )),
+                false => Answer::Holds,
+            };
+            outcome.node(path, answer);
+        }
+        (Reading::NotApplicable(_), _) => outcome.node(path, Answer::NotHere),
+        // Without a list of GPUs `gpu.count` has said it.
+        (_, None) => {}
+        (count @ Reading::Unknown(_), Some(_)) => {
+            outcome
+                .node(path, Answer::unread("the count of NVML", count, "a handle for every GPU"));
+        }
+    }
+}
+
+/// `gpu.on_bus`.
+pub(super) fn on_bus(node: &Node<'_>, outcome: &mut Outcome) {
+    each_on_pci(node, outcome, |pci| {
+        let expected = "an answer on the bus";
+        match &pci.answers {
+            Reading::Value(true) => Answer::Holds,
+            Reading::Value(false) => {
+                let contrast = Contrast::new(expected, "all ones: the GPU has fallen off the bus");
+                Answer::Fails(contrast.advise("power-cycle the node; check seating and power"))
+            }
+            reading => Answer::unread("the answer on the bus", reading, expected),
+        }
+    });
+}
+
+/// `gpu.kernel_driver`.
+pub(super) fn kernel_driver(node: &Node<'_>, outcome: &mut Outcome) {
+    let excluded = node.state.driver_state.excluded.value();
+    each_on_pci(node, outcome, |pci| {
+        let expected = "the driver `nvidia`";
+        match &pci.kernel_driver {
+            Reading::Value(driver) if driver == "nvidia" => Answer::Holds,
+            Reading::Value(driver) => {
+                let contrast = Contrast::new(expected, format!("the driver `{driver}`"));
+                Answer::Fails(contrast.advise(format!(
+                    "unbind it from `{driver}`, keep that from loading at boot, and reboot"
+                )))
+            }
+            // The driver leaves an excluded GPU alone.
+            Reading::NotApplicable(_)
+                if excluded.is_some_and(|all| all.iter().any(|gpu| gpu.bus_id == pci.bus_id)) =>
+            {
+                Answer::NotHere
+            }
+            reading => Answer::unread("the kernel driver", reading, expected),
+        }
+    });
+}
+
+/// Judges each GPU that PCI shows, on a node that should have any.
+fn each_on_pci(
+    node: &Node<'_>,
+    outcome: &mut Outcome,
+    judge: impl Fn(&crate::state::PciGpu) -> Answer,
+) {
+    if node.model().is_none() {
+        return;
+    }
+    let path = node.system_path();
+    let on_pci = node.state.pci_gpus.value().map_or(&[][..], Vec::as_slice);
+    let mut all: Vec<&crate::state::PciGpu> = on_pci.iter().collect();
+    all.sort_by_key(|pci| pci.bus_id);
+    for (rank, pci) in (0_u32..).zip(all) {
+        // A GPU that NVML has lost has no index; its rank says which one it is.
+        let index = node.gpu_at(pci.bus_id).map_or(rank, |gpu| gpu.index);
+        outcome.take(Some(GpuRef { bus_id: pci.bus_id, index }), &path, judge(pci));
+    }
+}
+
+/// `gpu.minor`: DRA names devices by the minor number, and the spec by the index. They are the same
+/// unless a GPU was taken from the driver, or the kernel found GPUs in another order.
+pub(super) fn minors(node: &Node<'_>, outcome: &mut Outcome) {
+    if node.class().advertised.devices.is_empty() {
+        return;
+    }
+    let path = node.class().paths.sharing.clone();
+    for (gpu, slot) in node.slots.iter().flatten() {
+        let expected = format!("/dev/nvidia{}", slot.index);
+        let answer = match &gpu.identity.minor {
+            Reading::Value(minor) if *minor == u32::from(slot.index) => Answer::Holds,
+            Reading::Value(minor) => {
+                let contrast = Contrast::new(expected, format!("/dev/nvidia{minor}"));
+                Answer::Fails(contrast.advise(format!(
+                    "claims that name the device `gpu-{}` get another GPU: select by attribute",
+                    slot.index
+                )))
+            }
+            reading => Answer::unread("the minor number", reading, expected),
+        };
+        outcome.gpu(gpu, &path, answer);
+    }
+}
+
+/// `gpu.model`.
+pub(super) fn models(node: &Node<'_>, outcome: &mut Outcome) {
+    let path = node.system_path();
+    node.each_gpu(outcome, &path, |model, gpu| judge_model(node.intent, model, gpu));
 }
 
 /// True if nothing is lost when this witness has nothing to say.
@@ -151,7 +319,7 @@ fn count_action(seen: usize, wanted: usize) -> Option<&'static str> {
 
 /// What one reading says about the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum Said {
     Fits,
     Differs,
     Missing,
@@ -159,20 +327,20 @@ enum Answer {
     NotAsked,
 }
 
-fn answer<T, E>(reading: &Reading<T>, allowed: &[E], fits: impl Fn(&T, &E) -> bool) -> Answer {
+fn answer<T, E>(reading: &Reading<T>, allowed: &[E], fits: impl Fn(&T, &E) -> bool) -> Said {
     match reading.value() {
-        _ if allowed.is_empty() => Answer::NotAsked,
-        None => Answer::Missing,
-        Some(value) if allowed.iter().any(|entry| fits(value, entry)) => Answer::Fits,
-        Some(_) => Answer::Differs,
+        _ if allowed.is_empty() => Said::NotAsked,
+        None => Said::Missing,
+        Some(value) if allowed.iter().any(|entry| fits(value, entry)) => Said::Fits,
+        Some(_) => Said::Differs,
     }
 }
 
 /// The PCI device id comes first, the name second: either can show that it is the product, and
 /// only both together that it is not. A name that fits a foreign device id may be a board that the
 /// catalog does not know, hence a warning.
-fn judge_identity(device_id: Answer, name: Answer) -> Option<Severity> {
-    use Answer::{Differs, Fits, Missing, NotAsked};
+fn judge_identity(device_id: Said, name: Said) -> Option<Severity> {
+    use Said::{Differs, Fits, Missing, NotAsked};
     match (device_id, name) {
         (Fits, _) | (Missing | NotAsked, Fits) | (NotAsked, NotAsked) => None,
         (Differs, Fits) => Some(Severity::Warning),
@@ -183,57 +351,59 @@ fn judge_identity(device_id: Answer, name: Answer) -> Option<Severity> {
     }
 }
 
-fn judge_memory(memory: Answer) -> Option<Severity> {
+fn judge_memory(memory: Said) -> Option<Severity> {
     match memory {
-        Answer::Fits | Answer::NotAsked => None,
-        Answer::Differs => Some(Severity::Blocking),
-        Answer::Missing => Some(Severity::Undecided),
+        Said::Fits | Said::NotAsked => None,
+        Said::Differs => Some(Severity::Blocking),
+        Said::Missing => Some(Severity::Undecided),
     }
 }
 
-fn check_model(intent: &NodeIntent, model: &GpuModel, gpu: &GpuState, outcome: &mut Outcome) {
+fn judge_model(intent: &NodeIntent, model: &GpuModel, gpu: &GpuState) -> Answer {
     let device_id = answer(&gpu.device_id, &intent.device_ids, |seen, id| seen == id);
     let name = answer(&gpu.name, &model.nvml_names, |seen, name| seen == name);
     let range = model.memory.as_slice();
     let memory = answer(&gpu.memory, range, |mib, range| (range.min..=range.max).contains(mib));
-    if [device_id, name, memory].iter().all(|answer| *answer == Answer::NotAsked) {
-        return;
+    if [device_id, name, memory].iter().all(|answer| *answer == Said::NotAsked) {
+        return Answer::NotHere;
     }
     let judged = [judge_identity(device_id, name), judge_memory(memory)];
     // A value that is wrong outweighs one that is missing, which outweighs one that is odd.
     let order = [Severity::Blocking, Severity::Undecided, Severity::Warning];
     let Some(severity) = order.into_iter().find(|severity| judged.contains(&Some(*severity)))
     else {
-        return outcome.pass();
+        return Answer::Holds;
     };
     let absent = [
         ("device id", gpu.device_id.absence(), device_id),
         ("name", gpu.name.absence(), name),
         ("memory", gpu.memory.absence(), memory),
     ];
-    let absent = absent.into_iter().filter(|(_, _, answer)| *answer == Answer::Missing);
+    let absent = absent.into_iter().filter(|(_, _, answer)| *answer == Said::Missing);
     let absent: Vec<String> =
         absent.filter_map(|(what, why, _)| Some(format!("{what} {}", why?))).collect();
-    let seen = match severity {
-        Severity::Undecided => absent.join(", "),
-        Severity::Blocking | Severity::Warning => {
-            let name = gpu.name.value().map_or("a GPU without a name", String::as_str);
-            let mut facts = Vec::new();
-            facts.extend(gpu.device_id.value().map(|id| format!("PCI device id {id}")));
-            facts.extend(gpu.memory.value().map(|memory| format!("{} MiB", memory.0)));
-            facts.extend(absent);
-            format!("{name} ({})", facts.join(", "))
+    let expected = described(intent, model);
+    if severity == Severity::Undecided {
+        let contrast = Contrast::new(expected, absent.join(", "));
+        let help = "check again as root; `nvidia-smi -q` tells what the driver answers";
+        return Answer::Unread(contrast.advise(help));
+    }
+    let shown = gpu.name.value().map_or("a GPU without a name", String::as_str);
+    let mut facts = Vec::new();
+    facts.extend(gpu.device_id.value().map(|id| format!("PCI device id {id}")));
+    facts.extend(gpu.memory.value().map(|memory| format!("{} MiB", memory.0)));
+    facts.extend(absent);
+    let contrast = Contrast::new(expected, format!("{shown} ({})", facts.join(", ")));
+    match severity {
+        Severity::Blocking => {
+            let help = "put the right GPU in, or change the pool's `system` in the spec";
+            Answer::Fails(contrast.advise(help))
         }
-    };
-    let action = match severity {
-        Severity::Blocking => "put the right GPU in, or change the pool's `system` in the spec",
-        Severity::Undecided => "check again as root; `nvidia-smi -q` tells what the driver answers",
-        Severity::Warning => "if this board is right, add its device id to a `gpu` of the fleet",
-    };
-    let contrast =
-        Contrast { expected: described(intent, model), seen, actions: vec![action.into()] };
-    let path = &intent.class.paths.system;
-    outcome.find(&Subject { check: CheckId::GpuModel, gpu: Some(gpu), path }, severity, contrast);
+        Severity::Warning | Severity::Undecided | Severity::Info => {
+            let help = "if this board is right, add its device id to a `gpu` of the fleet";
+            Answer::Worries(contrast.advise(help).by(Action::Reconfigure))
+        }
+    }
 }
 
 fn described(intent: &NodeIntent, model: &GpuModel) -> String {
@@ -253,8 +423,15 @@ mod tests {
     use super::*;
     use crate::compare::compare;
     use crate::example;
-    use crate::report::Finding;
+    use crate::report::{CheckId, Finding};
+    use crate::state::NodeState;
     use fleetc_schema::units::Mib;
+
+    /// What NVML counts goes with what it shows.
+    fn count_anew(state: &mut NodeState) {
+        let shown = state.gpus.value().map_or(0, Vec::len);
+        state.driver_state.gpu_count = Reading::Value(u32::try_from(shown).unwrap());
+    }
 
     /// Findings of a node of two whole H100 after a change to its state.
     fn findings(change: impl FnOnce(&mut NodeState, &mut Vec<GpuState>)) -> Vec<Finding> {
@@ -264,6 +441,7 @@ mod tests {
         change(&mut state, &mut gpus);
         if state.gpus.value().is_some() {
             state.gpus = Reading::Value(gpus);
+            count_anew(&mut state);
         }
         let check = [CheckId::GpuCount, CheckId::GpuModel];
         let found = compare(&intent, &state).findings.into_iter();
@@ -318,6 +496,7 @@ mod tests {
         let mut gpus = state.gpus.value().unwrap().clone();
         change(&mut state, &mut gpus);
         state.gpus = Reading::Value(gpus);
+        count_anew(&mut state);
         compare(&intent, &state).findings
     }
 

@@ -1,4 +1,4 @@
-//! `mig.mode` and `mig.layout`: MIG mode, and the GPU instances with their placements.
+//! MIG mode, the GPU and compute instances with their placements, and the devices that come of them.
 //!
 //! Instances are told apart by profile id and placement, as `nvidia-smi mig -cgi 19:6` writes them.
 //! Source: nvml.h, API 13 (`nvmlGpuInstanceInfo_t`).
@@ -9,11 +9,12 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{GpuInstance, GpuModel, NodeClass};
 use fleetc_schema::mig::Placement;
 
-use super::slots::match_slots;
-use super::{Contrast, Outcome, Subject, nvidia_smi};
-use crate::intent::NodeIntent;
-use crate::report::{CheckId, Severity};
-use crate::state::{GpuState, MigMode, NodeState, Reading};
+use super::modes::on_off;
+use super::node::{Node, counted, mig_is_on};
+use super::nvidia_smi;
+use super::outcome::{Answer, Contrast, Outcome};
+use crate::report::Action;
+use crate::state::{CapDevice, GpuInstanceState, GpuState, MigCap, MigMode, Reading};
 
 /// A profile id and where an instance of it stands.
 pub(super) type Instance = (u32, Placement);
@@ -34,75 +35,218 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Runs the checks of this family.
-pub(super) fn check(intent: &NodeIntent, state: &NodeState, outcome: &mut Outcome) {
-    let class = &intent.class;
-    // Without a list of GPUs, or one that is expected, `gpu.count` has said all there is.
-    let (Some(model), Some(gpus)) = (&class.gpu, state.gpus.value()) else { return };
-    if gpus.is_empty() || class.gpus.is_empty() {
-        return;
+/// `mig.mode`.
+pub(super) fn mode(node: &Node<'_>, outcome: &mut Outcome) {
+    let Some(checks) = Checks::of(node) else { return };
+    for (gpu, wanted) in wanted_modes(node) {
+        outcome.gpu(gpu, wanted.path, checks.mode(gpu, &wanted));
     }
-    let checks = Checks { model, profiles: profile_names(class) };
-    match match_slots(intent, &state.pci_gpus, gpus) {
-        Ok(matched) => {
-            for (gpu, slot) in matched {
-                let wanted = Wanted::new(slot.mig.as_deref(), &slot.path);
-                checks.mode(gpu, &wanted, outcome);
-                checks.layout(gpu, &wanted, outcome);
+}
+
+/// `mig.layout`.
+pub(super) fn layout(node: &Node<'_>, outcome: &mut Outcome) {
+    let Some(checks) = Checks::of(node) else { return };
+    match wanted_layouts(node) {
+        Ok(all) => {
+            for (gpu, wanted) in all {
+                outcome.gpu(gpu, wanted.path, checks.layout(gpu, &wanted));
             }
         }
-        Err(why) => check_unmatched(class, gpus, &why, &checks, outcome),
+        Err(why) => {
+            let seen = format!("which GPU is which is unknown: {why}");
+            let contrast = Contrast::new("the layout of each GPU", seen)
+                .advise("mend what the other findings say, then check again");
+            outcome.node(&node.class().paths.sharing, Answer::Unread(contrast));
+        }
     }
 }
 
-/// It is not certain which GPU is which: judges what every GPU of the class should be alike.
-fn check_unmatched(
-    class: &NodeClass,
-    gpus: &[GpuState],
-    why: &str,
-    checks: &Checks<'_>,
-    outcome: &mut Outcome,
-) {
-    let path = &class.paths.sharing;
-    let mut slots = class.gpus.iter().map(|slot| Wanted::new(slot.mig.as_deref(), path));
-    let Some(first) = slots.next() else { return };
-    let (mut same_mode, mut same_layout) = (true, true);
-    for slot in slots {
-        same_mode &= slot.mode == first.mode;
-        same_layout &= slot.instances == first.instances;
-    }
-    for gpu in gpus {
-        if same_mode {
-            checks.mode(gpu, &first, outcome);
-        }
-        if same_mode && same_layout {
-            checks.layout(gpu, &first, outcome);
-        }
-    }
-    if !(same_mode && same_layout) {
-        let contrast = Contrast {
-            expected: "the layout of each GPU".to_owned(),
-            seen: format!("which GPU is which is unknown: {why}"),
-            actions: vec!["mend what the other findings say, then check again".to_owned()],
+/// `mig.compute`.
+pub(super) fn compute(node: &Node<'_>, outcome: &mut Outcome) {
+    let Some(checks) = Checks::of(node) else { return };
+    let path = &node.class().paths.sharing;
+    for gpu in node.gpus {
+        // Whether the instances are there, and right, is for `mig.layout` to say.
+        let instances = match &gpu.gpu_instances {
+            Reading::Value(instances) if !instances.is_empty() => instances,
+            _ => continue,
         };
-        let subject = Subject { check: CheckId::MigLayout, gpu: None, path };
-        outcome.find(&subject, Severity::Undecided, contrast);
+        for instance in instances {
+            outcome.gpu(gpu, path, checks.compute(gpu, instance));
+        }
     }
 }
 
-/// What both checks need to know of the class.
+/// `mig.devices`.
+pub(super) fn devices(node: &Node<'_>, outcome: &mut Outcome) {
+    if Checks::of(node).is_none() {
+        return;
+    }
+    // If it is not certain which GPU is which, `mig.layout` has said so.
+    for (gpu, wanted) in wanted_layouts(node).into_iter().flatten() {
+        outcome.gpu(gpu, wanted.path, judge_devices(gpu, &wanted));
+    }
+}
+
+/// Whether the instances are the right ones is for `mig.layout` to say. Without root they are not known:
+/// then the number of devices, which anyone may list, is a hint.
+fn judge_devices(gpu: &GpuState, wanted: &Wanted<'_>) -> Answer {
+    if !wanted.mode || mig_is_on(gpu) == Some(false) {
+        return Answer::NotHere;
+    }
+    let instances = gpu.gpu_instances.value();
+    let made = instances.map(|instances| {
+        let each = instances.iter().map(|gpu| gpu.compute_instances.value().map(Vec::len));
+        each.sum::<Option<usize>>()
+    });
+    let expected = match made {
+        Some(Some(made)) => made,
+        // `mig.compute` has said that compute instances are not known.
+        Some(None) => return Answer::NotHere,
+        None => wanted.instances.len(),
+    };
+    let text = counted(expected, "MIG device");
+    match &gpu.mig_devices {
+        Reading::Value(devices) if devices.len() == expected => Answer::Holds,
+        Reading::Value(devices) => {
+            let contrast = Contrast::new(text, counted(devices.len(), "MIG device"))
+                .advise("`nvidia-smi -L` shows them; make the instances anew");
+            match (made, mig_is_on(gpu)) {
+                (_, None) => Answer::Unread(contrast),
+                (Some(_), Some(_)) => Answer::Fails(contrast),
+                (None, Some(_)) => Answer::Worries(contrast),
+            }
+        }
+        reading => Answer::unread("MIG devices", reading, text),
+    }
+}
+
+/// `mig.caps`.
+pub(super) fn caps(node: &Node<'_>, outcome: &mut Outcome) {
+    if Checks::of(node).is_none() {
+        return;
+    }
+    let path = &node.class().paths.sharing;
+    // Slurm opens the device itself; container tools make the nodes that they need.
+    let needs_node = !node.class().advertised.gres.is_empty();
+    for gpu in node.gpus {
+        let Some(instances) = gpu.gpu_instances.value().filter(|all| !all.is_empty()) else {
+            continue;
+        };
+        outcome.gpu(gpu, path, judge_caps(node, gpu, instances, needs_node));
+    }
+}
+
+fn judge_caps(
+    node: &Node<'_>,
+    gpu: &GpuState,
+    instances: &[GpuInstanceState],
+    needs_node: bool,
+) -> Answer {
+    let expected = "a capability of each MIG device";
+    let caps: &[MigCap] = match &node.state.host.mig_caps {
+        Reading::Value(caps) => caps,
+        reading => return Answer::unread("capabilities", reading, expected),
+    };
+    let minor = match &gpu.identity.minor {
+        Reading::Value(minor) => *minor,
+        reading => return Answer::unread("the minor number", reading, expected),
+    };
+    let mut lacking = Vec::new();
+    let mut look =
+        |device: CapDevice, what: String| match caps.iter().find(|cap| cap.device == device) {
+            None => lacking.push(format!("none of {what}")),
+            Some(cap) if needs_node && !cap.has_node => {
+                lacking.push(format!("no /dev/nvidia-caps/nvidia-cap{} of {what}", cap.cap));
+            }
+            Some(_) => {}
+        };
+    for instance in instances {
+        let id = instance.id;
+        look(CapDevice::GpuInstance { gpu: minor, id }, format!("GPU instance {id}"));
+        for compute in instance.compute_instances.value().into_iter().flatten() {
+            let device =
+                CapDevice::ComputeInstance { gpu: minor, gpu_instance: id, id: compute.id };
+            look(device, format!("compute instance {} in {id}", compute.id));
+        }
+    }
+    if lacking.is_empty() {
+        return Answer::Holds;
+    }
+    let help = "nvidia-modprobe -f /proc/driver/nvidia/capabilities/… makes a node; \
+                `nvidia-mig-manager` makes all at boot";
+    Answer::Fails(Contrast::new(expected, lacking.join(", ")).advise(help))
+}
+
+/// What each GPU should be: by its slot, or else what all GPUs of the class should be alike.
+type WantedOf<'a> = Vec<(&'a GpuState, Wanted<'a>)>;
+
+/// The mode of each GPU. If it is not certain which GPU is which, none unless all are alike.
+fn wanted_modes<'a>(node: &Node<'a>) -> WantedOf<'a> {
+    match &node.slots {
+        Ok(matched) => by_slot(matched),
+        Err(_) => alike(node, |a, b| a.mode == b.mode).unwrap_or_default(),
+    }
+}
+
+/// The layout of each GPU.
+///
+/// # Errors
+/// Says why it is not certain which GPU is which, where they should differ.
+fn wanted_layouts<'a>(node: &Node<'a>) -> Result<WantedOf<'a>, String> {
+    match &node.slots {
+        Ok(matched) => Ok(by_slot(matched)),
+        Err(why) => {
+            let same =
+                |a: &Wanted<'_>, b: &Wanted<'_>| a.mode == b.mode && a.instances == b.instances;
+            alike(node, same).ok_or_else(|| why.clone())
+        }
+    }
+}
+
+fn by_slot<'a>(matched: &[(&'a GpuState, &'a fleetc_schema::intent::GpuSlot)]) -> WantedOf<'a> {
+    let each = matched.iter();
+    each.map(|(gpu, slot)| (*gpu, Wanted::new(slot.mig.as_deref(), &slot.path))).collect()
+}
+
+/// What every GPU of the class should be, if all should be the same.
+fn alike<'a>(
+    node: &Node<'a>,
+    same: impl Fn(&Wanted<'a>, &Wanted<'a>) -> bool,
+) -> Option<WantedOf<'a>> {
+    let class = node.class();
+    let path = &class.paths.sharing;
+    let wanted = |mig: &'a Option<Vec<GpuInstance>>| Wanted::new(mig.as_deref(), path);
+    let first = class.gpus.first()?;
+    let all_same = class.gpus.iter().all(|slot| same(&wanted(&slot.mig), &wanted(&first.mig)));
+    all_same.then(|| node.gpus.iter().map(|gpu| (gpu, wanted(&first.mig))).collect())
+}
+
+/// What the checks need to know of the class.
 struct Checks<'a> {
     model: &'a GpuModel,
     profiles: BTreeMap<u32, String>,
+    /// Compute slices by profile id.
+    slices: BTreeMap<u32, u8>,
 }
 
-impl Checks<'_> {
-    fn mode(&self, gpu: &GpuState, wanted: &Wanted<'_>, outcome: &mut Outcome) {
-        let subject = Subject { check: CheckId::MigMode, gpu: Some(gpu), path: wanted.path };
+impl<'a> Checks<'a> {
+    /// None without GPUs to judge: then `gpu.count` has said all there is.
+    fn of(node: &Node<'a>) -> Option<Self> {
+        let model = node.model().filter(|_| !node.gpus.is_empty())?;
+        let class = node.class();
+        let instances = class.gpus.iter().filter_map(|slot| slot.mig.as_ref()).flatten();
+        let slices =
+            instances.map(|instance| (instance.profile_id, instance.profile.slices)).collect();
+        Some(Self { model, profiles: profile_names(class), slices })
+    }
+
+    fn mode(&self, gpu: &GpuState, wanted: &Wanted<'_>) -> Answer {
         let expected = format!("MIG mode {}", on_off(wanted.mode));
         match &gpu.mig_mode {
             Reading::Value(mode) if mode.current != wanted.mode => {
-                let seen = match mode.pending == wanted.mode {
+                let is_pending = mode.pending == wanted.mode;
+                let seen = match is_pending {
                     true => format!(
                         "MIG mode {}, {} pending",
                         on_off(mode.current),
@@ -110,31 +254,30 @@ impl Checks<'_> {
                     ),
                     false => format!("MIG mode {}", on_off(mode.current)),
                 };
-                let actions = self.mode_actions(gpu, wanted, mode);
-                outcome.find(&subject, Severity::Blocking, Contrast { expected, seen, actions });
+                let mut contrast = Contrast::new(expected, seen);
+                contrast.actions = self.mode_actions(gpu, wanted, mode);
+                Answer::Fails(if is_pending { contrast.by(Action::Reset) } else { contrast })
             }
             Reading::Value(mode) if mode.pending != mode.current => {
                 let expected = format!("{expected}, and to stay so");
                 let (current, pending) = (on_off(mode.current), on_off(mode.pending));
                 let seen = format!("MIG mode {current}, {pending} pending");
-                let actions = vec![nvidia_smi::set_mode(gpu.bus_id, wanted.mode)];
-                outcome.find(&subject, Severity::Warning, Contrast { expected, seen, actions });
+                let set = nvidia_smi::set_mode(gpu.bus_id, wanted.mode);
+                Answer::Worries(Contrast::new(expected, seen).advise(set))
             }
-            Reading::Value(_) => outcome.pass(),
-            Reading::NotApplicable(_) if !self.model.mig_capable && !wanted.mode => {}
-            reading @ (Reading::NotApplicable(_) | Reading::Unknown(_)) => {
-                let seen = format!("MIG mode {}", reading.absence().unwrap_or_default());
-                let actions = vec![format!(
+            Reading::Value(_) => Answer::Holds,
+            Reading::NotApplicable(_) if !self.model.mig_capable && !wanted.mode => Answer::NotHere,
+            reading => match Answer::unread("MIG mode", reading, expected) {
+                Answer::Unread(contrast) => Answer::Unread(contrast.advise(format!(
                     "`nvidia-smi -i {} -q -d MIG` tells what the driver answers",
                     gpu.bus_id
-                )];
-                outcome.find(&subject, Severity::Undecided, Contrast { expected, seen, actions });
-            }
+                ))),
+                answer => answer,
+            },
         }
     }
 
-    fn layout(&self, gpu: &GpuState, wanted: &Wanted<'_>, outcome: &mut Outcome) {
-        let subject = Subject { check: CheckId::MigLayout, gpu: Some(gpu), path: wanted.path };
+    fn layout(&self, gpu: &GpuState, wanted: &Wanted<'_>) -> Answer {
         let expected = self.described(&wanted.instances);
         let mode_is_on = gpu.mig_mode.value().is_some_and(|mode| mode.current);
         let seen = match &gpu.gpu_instances {
@@ -142,29 +285,53 @@ impl Checks<'_> {
                 by_placement(seen.iter().map(|seen| (seen.profile_id, seen.placement)))
             }
             // Whether the mode itself is right is the other check's business.
-            Reading::NotApplicable(_) if !mode_is_on => return,
-            reading @ (Reading::NotApplicable(_) | Reading::Unknown(_)) => {
+            Reading::NotApplicable(_) if !mode_is_on => return Answer::NotHere,
+            reading => {
                 let seen = format!("GPU instances {}", reading.absence().unwrap_or_default());
-                let actions =
-                    vec!["check again as root: only root may list GPU instances".to_owned()];
-                outcome.find(&subject, Severity::Undecided, Contrast { expected, seen, actions });
-                return;
+                let help = "check again as root: only root may list GPU instances";
+                return Answer::Unread(Contrast::new(expected, seen).advise(help));
             }
         };
         if seen == wanted.instances {
-            return outcome.pass();
+            return Answer::Holds;
         }
         if seen.is_empty() && !mode_is_on {
             // One cause, one finding: there can be no instance, and `mig.mode` says why.
-            return;
+            return Answer::NotHere;
         }
-        let severity = match counts(&seen) == counts(&wanted.instances) {
-            true => Severity::Warning,
-            false => Severity::Blocking,
+        let mut contrast = Contrast::new(expected, self.described(&seen));
+        contrast.actions = nvidia_smi::change(gpu.bus_id, &wanted.instances, &seen);
+        match counts(&seen) == counts(&wanted.instances) {
+            true => Answer::Worries(contrast),
+            false => Answer::Fails(contrast),
+        }
+    }
+
+    fn compute(&self, gpu: &GpuState, instance: &GpuInstanceState) -> Answer {
+        let id = instance.id;
+        let expected = format!("one compute instance over all of GPU instance {id}");
+        let help = || format!("nvidia-smi mig -i {} -gi {id} -dci, then -cci", gpu.bus_id);
+        let found = match &instance.compute_instances {
+            Reading::Value(found) => found,
+            reading => return Answer::unread("compute instances", reading, expected),
         };
-        let actions = nvidia_smi::change(gpu.bus_id, &wanted.instances, &seen);
-        let seen = self.described(&seen);
-        outcome.find(&subject, severity, Contrast { expected, seen, actions });
+        match found.as_slice() {
+            [] => Answer::Fails(
+                Contrast::new(expected, "none")
+                    .advise(format!("nvidia-smi mig -i {} -gi {id} -cci", gpu.bus_id)),
+            ),
+            [only] => match self.slices.get(&instance.profile_id) {
+                Some(slices) if only.placement.size < *slices => {
+                    let size = usize::from(only.placement.size);
+                    let seen = format!("one of {} of {slices}", counted(size, "slice"));
+                    Answer::Fails(Contrast::new(expected, seen).advise(help()))
+                }
+                Some(_) | None => Answer::Holds,
+            },
+            more => Answer::Fails(
+                Contrast::new(expected, counted(more.len(), "compute instance")).advise(help()),
+            ),
+        }
     }
 
     /// What turns MIG mode into the one that is wanted, and then makes the instances.
@@ -240,17 +407,14 @@ fn ranges(numbers: &[u8]) -> String {
     text.collect::<Vec<_>>().join(",")
 }
 
-fn on_off(mode: bool) -> &'static str {
-    if mode { "on" } else { "off" }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::compare;
     use crate::example;
-    use crate::report::{Finding, Verdict};
-    use crate::state::GpuInstanceState;
+    use crate::intent::NodeIntent;
+    use crate::report::{CheckId, Finding, Severity, Verdict};
+    use crate::state::NodeState;
 
     /// The MIG findings of a node after a change to its first GPU.
     fn findings(intent: &NodeIntent, change: impl FnOnce(&mut GpuState)) -> Vec<Finding> {
@@ -379,7 +543,8 @@ mod tests {
         let found = findings(&example::whole(), |gpu| {
             gpu.mig_mode = mode(true, true);
             let placement = Placement { start: 0, size: 8 };
-            let instance = GpuInstanceState { id: 0, profile_id: 0, placement };
+            let compute_instances = Reading::default();
+            let instance = GpuInstanceState { id: 0, profile_id: 0, placement, compute_instances };
             gpu.gpu_instances = Reading::Value(vec![instance]);
         });
         let expected = [
@@ -421,6 +586,8 @@ mod tests {
         {
             pci.remove(0);
             gpus.remove(0);
+            let shown = u32::try_from(gpus.len()).unwrap();
+            state.driver_state.gpu_count = Reading::Value(shown);
         }
         state
     }
@@ -446,6 +613,7 @@ mod tests {
         let mut state = without_first(&intent);
         if let Reading::Value(gpus) = &mut state.gpus {
             instances(&mut gpus[0]).clear();
+            gpus[0].mig_devices = Reading::Value(Vec::new());
         }
         let report = compare(&intent, &state);
         assert_eq!(

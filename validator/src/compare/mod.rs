@@ -1,27 +1,81 @@
 //! Comparing what a node should be with what was read on it.
 //!
-//! One file for each family of checks. Taking a reading away may leave a check undecided, but never
-//! makes one fail: the checks are written so, and a property test holds them to it.
+//! Each check is a row of [`table`] and a function; one file for each family. Taking a reading away may
+//! leave a check undecided, but never makes one fail: the checks are written so, and a property test
+//! holds them to it.
+//!
+//! A check needs an expectation: from the intent, or one that holds for any hardware, such as that no
+//! row of memory failed to be remapped. It never rests on what a GPU says of its own best.
 
+mod agents;
+mod driver;
+mod fabric;
+mod health;
+mod host;
 mod inventory;
+mod kernel_log;
+mod memory;
 mod mig;
+mod modes;
+mod node;
 mod nvidia_smi;
+mod nvlink;
+mod outcome;
+mod page;
+mod pcie;
+mod probe;
 #[cfg(test)]
 mod properties;
 mod slots;
+#[cfg(test)]
+mod states;
+mod table;
 
-use fleetc_schema::ItemPath;
+use fleetc_schema::units::Seconds;
 
 use crate::intent::NodeIntent;
-use crate::report::{CheckId, Finding, GpuRef, Report, Severity, verdict_of};
-use crate::state::{GpuState, NodeState};
+use crate::report::{CheckCounts, Finding, Report, verdict_of};
+use crate::state::NodeState;
+
+use node::Node;
+use outcome::Outcome;
+pub use page::page;
+pub use table::{CHECKS, Check, CheckId, Level, row};
+
+/// How long after boot what starts late is not yet judged: the fabric, daemons, device plugins.
+pub const GRACE: Seconds = Seconds(300);
+
+/// What a comparison may be told beside the intent and the readings.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// How long after boot what starts late is not yet judged.
+    pub grace: Seconds,
+    /// What was read on the node before, for what must not grow.
+    pub earlier: Option<&'a NodeState>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self { grace: GRACE, earlier: None }
+    }
+}
 
 /// Compares a node with its intent. The result depends on nothing else.
 pub fn compare(intent: &NodeIntent, state: &NodeState) -> Report {
-    let mut outcome = Outcome::default();
-    inventory::check(intent, state, &mut outcome);
-    mig::check(intent, state, &mut outcome);
-    let Outcome { mut findings, passed } = outcome;
+    compare_with(intent, state, &Options::default())
+}
+
+/// The same, with more than the intent and the readings.
+pub fn compare_with(intent: &NodeIntent, state: &NodeState, options: &Options<'_>) -> Report {
+    let node = Node::new(intent, state, options);
+    let (mut findings, mut checks, mut passed) = (Vec::new(), Vec::new(), 0_u32);
+    for check in CHECKS {
+        let mut outcome = Outcome::new(*check, node.level(*check));
+        (row(*check).run)(&node, &mut outcome);
+        passed = passed.saturating_add(outcome.counts.passed);
+        checks.extend(Some(outcome.counts).filter(CheckCounts::is_any));
+        findings.append(&mut outcome.findings);
+    }
     for finding in &mut findings {
         finding.spec = intent.sources.place_of(&finding.path).cloned();
     }
@@ -31,54 +85,11 @@ pub fn compare(intent: &NodeIntent, state: &NodeState) -> Report {
         node: intent.node.clone(),
         fleet: intent.fleet.clone(),
         class: intent.class.name.clone(),
+        class_sha256: intent.class_sha256.clone(),
         rack: intent.rack.clone(),
         verdict: verdict_of(&findings),
         findings,
         passed,
+        checks,
     }
-}
-
-/// What the checks have come to so far.
-#[derive(Default)]
-struct Outcome {
-    findings: Vec<Finding>,
-    passed: u32,
-}
-
-impl Outcome {
-    /// A check holds.
-    fn pass(&mut self) {
-        self.passed = self.passed.saturating_add(1);
-    }
-
-    /// A check fails, or cannot be decided.
-    fn find(&mut self, subject: &Subject<'_>, severity: Severity, contrast: Contrast) {
-        let Contrast { expected, seen, actions } = contrast;
-        self.findings.push(Finding {
-            check: subject.check,
-            severity,
-            gpu: subject.gpu.map(|gpu| GpuRef { bus_id: gpu.bus_id, index: gpu.index }),
-            expected,
-            seen,
-            path: subject.path.clone(),
-            spec: None,
-            actions,
-        });
-    }
-}
-
-/// What a check is about.
-struct Subject<'a> {
-    check: CheckId,
-    /// The GPU; none if it is the node.
-    gpu: Option<&'a GpuState>,
-    /// The item behind the expectation.
-    path: &'a ItemPath,
-}
-
-/// What should be, what is, and what to do about it.
-struct Contrast {
-    expected: String,
-    seen: String,
-    actions: Vec<String>,
 }

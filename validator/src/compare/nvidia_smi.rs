@@ -11,10 +11,15 @@ pub(super) fn set_mode(gpu: BusId, mode: bool) -> String {
     format!("nvidia-smi -i {gpu} -mig {}", u8::from(mode))
 }
 
+/// Resets a GPU, which nothing may use.
+pub(super) fn reset(gpu: BusId) -> String {
+    format!("nvidia-smi --gpu-reset -i {gpu}")
+}
+
 /// Makes a pending mode the current one.
 pub(super) fn apply_mode(gpu: BusId) -> String {
     // A virtual machine may refuse the reset of a GPU that is passed through to it.
-    format!("nvidia-smi --gpu-reset -i {gpu}, or a reboot")
+    format!("{}, or a reboot", reset(gpu))
 }
 
 /// Destroys every compute instance and GPU instance.

@@ -1,11 +1,16 @@
 //! Sources of readings. Each gives the same [`NodeState`], so the same findings follow.
 
+mod live;
+pub mod nvidia_smi;
 mod snapshot;
 
 use crate::input::InputError;
-use crate::state::NodeState;
+use crate::state::{NOT_READ, NodeState};
+use serde_json::Value;
 
-pub use snapshot::{SNAPSHOT_SCHEMA, Snapshot};
+pub use live::{LIBRARY, Live, STATE_DIR, run_probe};
+pub use nvidia_smi::NvidiaSmi;
+pub use snapshot::{SNAPSHOT_SCHEMA, Snapshot, to_json};
 
 /// A source of readings.
 pub trait Observe {
@@ -22,6 +27,14 @@ pub enum ObserveError {
     /// A file is missing or wrong.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// A process of this program cannot be started.
+    #[error("starting {}", program.display())]
+    Probe {
+        /// The program.
+        program: std::path::PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The readings are of another node.
     #[error("{} was taken on node `{taken_on}`, not on `{node}`", file.display())]
     OtherNode {
@@ -32,4 +45,19 @@ pub enum ObserveError {
         /// The node that is judged.
         node: String,
     },
+}
+
+/// Gives every reading that was not read a reason, in a state as JSON.
+fn replace_unread(json: &mut Value, why: &str) {
+    match json {
+        Value::Object(fields) => {
+            let unread = fields.get_mut("unknown").filter(|reason| **reason == NOT_READ);
+            if let Some(reason) = unread {
+                *reason = Value::from(why);
+            }
+            fields.values_mut().for_each(|field| replace_unread(field, why));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_unread(item, why)),
+        _ => {}
+    }
 }

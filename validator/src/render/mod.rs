@@ -1,12 +1,44 @@
 //! Renderers of a report.
 
+mod condition;
 mod json;
+mod junit;
+mod line;
+mod prometheus;
 mod text;
 
 use std::borrow::Cow;
 
-pub use json::{REPORT_SCHEMA, json};
+use crate::report::{Finding, Severity};
+
+pub use condition::{Before, CONDITION, before, condition};
+pub use json::json;
+#[cfg(feature = "json-schema")]
+pub use json::schema as report_schema;
+pub use junit::junit;
+pub(crate) use line::ascii;
+pub use line::line;
+pub use prometheus::prometheus;
 pub use text::text;
+
+/// The word for a severity, in labels and attributes.
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Blocking => "blocking",
+        Severity::Warning => "warning",
+        Severity::Undecided => "undecided",
+        Severity::Info => "info",
+    }
+}
+
+/// What a finding says, in one line: what was not read says so itself.
+fn contrast(finding: &Finding) -> String {
+    let Finding { expected, seen, .. } = finding;
+    match finding.severity == Severity::Undecided {
+        true => format!("wants {expected}; {seen}"),
+        false => format!("wants {expected}, has {seen}"),
+    }
+}
 
 /// A text from outside, fit for a terminal: no control character, nothing that turns its direction.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {

@@ -61,6 +61,7 @@ fn mark(severity: Severity) -> char {
         Severity::Blocking => '✗',
         Severity::Warning => '!',
         Severity::Undecided => '?',
+        Severity::Info => '·',
     }
 }
 
@@ -71,7 +72,9 @@ fn subject(finding: &Finding) -> String {
 fn contrast(finding: &Finding) -> String {
     let (expected, seen) = (printable(&finding.expected), printable(&finding.seen));
     match finding.severity {
-        Severity::Blocking | Severity::Warning => format!("wants {expected}, has {seen}"),
+        Severity::Blocking | Severity::Warning | Severity::Info => {
+            format!("wants {expected}, has {seen}")
+        }
         // What was not read says so itself.
         Severity::Undecided => format!("wants {expected}; {seen}"),
     }

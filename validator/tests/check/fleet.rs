@@ -80,35 +80,99 @@ pub fn sources() -> String {
 
 pub const BUS_IDS: [&str; 3] = ["00000000:1b:00.0", "00000000:43:00.0", "00000000:52:00.0"];
 
+/// The node with every reading that a check of its class asks for.
 pub fn snapshot() -> Value {
-    let instance = |id: u8, profile: u32, size: u8, start: u8| json!({ "id": id, "profile_id": profile, "placement": { "start": start, "size": size } });
-    let seven = || SEVEN.iter().map(|start| instance(start + 7, 19, 1, *start)).collect();
-    let two = vec![instance(2, 9, 4, 4), instance(1, 9, 4, 0)];
+    let instance = |id: u8, profile: u32, size: u8, slices: u8, start: u8| {
+        let whole =
+            json!({ "id": 0, "profile_id": 0, "placement": { "start": 0, "size": slices } });
+        json!({
+            "id": id, "profile_id": profile, "placement": { "start": start, "size": size },
+            "compute_instances": { "value": [whole] },
+        })
+    };
+    let seven = || SEVEN.iter().map(|start| instance(start + 7, 19, 1, 1, *start)).collect();
+    let two = vec![instance(2, 9, 4, 3, 4), instance(1, 9, 4, 3, 0)];
     let layouts: [Vec<Value>; 3] = [seven(), seven(), two];
+    let none = json!({ "value": { "corrected": 0, "uncorrected": 0 } });
+    let gpu = |index: u32, bus_id: &str, instances: Vec<Value>| {
+        let devices: Vec<Value> =
+            (0..instances.len()).map(|index| json!({ "index": index })).collect();
+        json!({
+            "bus_id": bus_id, "index": index,
+            "condition": { "value": "usable" },
+            "name": { "value": "NVIDIA H100 80GB HBM3" },
+            "device_id": { "value": "0x2330" },
+            "memory_mib": { "value": 81_559 },
+            "mig_mode": { "value": { "current": true, "pending": true } },
+            "gpu_instances": { "value": instances },
+            "mig_devices": { "value": devices },
+            "identity": { "minor": { "value": index } },
+            "modes": { "compute": { "value": "default" } },
+            "health": {
+                "recovery_action": { "value": "none" },
+                "remapped_rows": { "not_applicable": "NVML: not supported" },
+                "ecc_volatile": none,
+                "sram_threshold_exceeded": { "value": false },
+                "clocks_event_reasons": { "value": 1 },
+            },
+        })
+    };
     let gpus: Vec<Value> = (0..)
         .zip(BUS_IDS.iter().zip(layouts))
-        .map(|(index, (bus_id, instances)): (u32, _)| {
-            json!({
-                "bus_id": bus_id, "index": index,
-                "name": { "value": "NVIDIA H100 80GB HBM3" },
-                "device_id": { "value": "0x2330" },
-                "memory_mib": { "value": 81_559 },
-                "mig_mode": { "value": { "current": true, "pending": true } },
-                "gpu_instances": { "value": instances },
-            })
-        })
+        .map(|(index, (bus_id, instances))| gpu(index, bus_id, instances))
         .collect();
     // PCI in the spelling of sysfs.
     let pci: Vec<Value> = BUS_IDS
         .iter()
-        .map(|id| json!({ "bus_id": id.replacen("0000", "", 1), "device_id": "0x2330" }))
+        .map(|id| {
+            json!({
+                "bus_id": id.replacen("0000", "", 1), "device_id": "0x2330",
+                "answers": { "value": true }, "kernel_driver": { "value": "nvidia" },
+            })
+        })
         .collect();
+    let caps: Vec<Value> = gpus
+        .iter()
+        .flat_map(|gpu| {
+            let index = gpu["index"].clone();
+            let instances = gpu["gpu_instances"]["value"].as_array().unwrap();
+            instances.iter().flat_map(move |instance| {
+                let id = &instance["id"];
+                let whole = json!({ "gpu_instance": { "gpu": index, "id": id } });
+                let compute = json!({ "gpu": index, "gpu_instance": id, "id": 0 });
+                [whole, json!({ "compute_instance": compute })]
+            })
+        })
+        .zip(3..)
+        .map(
+            |(device, cap): (Value, u32)| json!({ "device": device, "cap": cap, "has_node": true }),
+        )
+        .collect();
+    let node = |path: &str, minor: u32| json!({ "path": path, "major": 195, "minor": minor, "mode": "0666" });
     json!({
-        "schema": "fleetc/snapshot/v1",
+        "schema": "fleetc/snapshot/v2",
         "node": "mig01",
-        "driver": { "value": "580.105.08" },
-        "pci_gpus": { "value": pci },
-        "gpus": { "value": gpus },
+        "state": {
+            "driver": { "value": "580.105.08" },
+            "driver_state": {
+                "kernel_module": { "value": "580.105.08" },
+                "nvml": { "value": "13.580.105.08" },
+                "gpu_count": { "value": 3 },
+                "excluded": { "value": [] },
+            },
+            "pci_gpus": { "value": pci },
+            "gpus": { "value": gpus },
+            "host": {
+                "uptime": { "value": "24h" },
+                "kernel_log": { "value": { "events": [], "truncated": false } },
+                "modules": { "value": ["nvidia", "nvidia_uvm"] },
+                "device_nodes": { "value": [
+                    node("/dev/nvidia-uvm", 0), node("/dev/nvidia0", 0), node("/dev/nvidia1", 1),
+                    node("/dev/nvidia2", 2), node("/dev/nvidiactl", 255),
+                ] },
+                "mig_caps": { "value": caps },
+            },
+        },
     })
 }
 
@@ -154,10 +218,10 @@ pub fn check(dir: &TempDir) -> Run {
     check_with(dir, &["--node", "mig01"])
 }
 
-/// Runs `check` on the conforming node after a change to its snapshot.
+/// Runs `check` on the conforming node after a change to its state.
 pub fn check_changed(change: impl FnOnce(&mut Value)) -> Run {
     let (dir, mut snapshot) = (stage(), snapshot());
-    change(&mut snapshot);
+    change(&mut snapshot["state"]);
     write(dir.path(), "node.json", &snapshot.to_string());
     check(&dir)
 }

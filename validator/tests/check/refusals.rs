@@ -33,23 +33,24 @@ fn a_bad_snapshot_is_refused_at_its_place() {
         change(&mut node);
         refused("node.json", &node.to_string())
     };
-    let gpu = |node: &mut Value| node["gpus"]["value"][1].take();
+    let gpu = |node: &mut Value| node["state"]["gpus"]["value"][1].take();
     let err = with(&|node| node["more"] = json!(1));
     assert!(err.contains("unknown field `more`"), "{err}");
     let err = with(&|node| {
-        node["gpus"]["value"][0]["gpu_instances"]["value"][0]["placement"]["more"] = json!(1);
+        node["state"]["gpus"]["value"][0]["gpu_instances"]["value"][0]["placement"]["more"] =
+            json!(1);
     });
     assert!(err.contains("unknown field `more`"), "{err}");
-    let err = with(&|node| node["gpus"]["value"][0] = gpu(node));
+    let err = with(&|node| node["state"]["gpus"]["value"][0] = gpu(node));
     assert!(err.contains("DIR/node.json:1:"), "{err}");
-    let err = with(&|node| node["gpus"]["value"][0]["bus_id"] = json!(BUS_IDS[1]));
+    let err = with(&|node| node["state"]["gpus"]["value"][0]["bus_id"] = json!(BUS_IDS[1]));
     assert!(err.contains("`gpus` holds 00000000:43:00.0 twice"), "{err}");
-    let err = with(&|node| node["gpus"]["value"][0]["index"] = json!(1));
+    let err = with(&|node| node["state"]["gpus"]["value"][0]["index"] = json!(1));
     assert!(err.contains("`gpus` holds the index 1 twice"), "{err}");
-    let err = with(&|node| node["driver"] = json!({ "value": "1", "unknown": "x" }));
+    let err = with(&|node| node["state"]["driver"] = json!({ "value": "1", "unknown": "x" }));
     assert!(err.contains("DIR/node.json:1:"), "{err}");
-    let err = with(&|node| node["schema"] = json!("fleetc/snapshot/v2"));
-    assert!(err.contains("`fleetc/snapshot/v2`, this program reads `fleetc/snapshot/v1`"), "{err}");
+    let err = with(&|node| node["schema"] = json!("fleetc/snapshot/v3"));
+    assert!(err.contains("`fleetc/snapshot/v3`, this program reads `fleetc/snapshot/v2`"), "{err}");
 }
 
 #[test]

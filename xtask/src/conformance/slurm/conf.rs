@@ -72,6 +72,7 @@ const SITE: &[&str] = &[
     "TaskPlugin",
     "ResumeProgram",
     "SuspendProgram",
+    "HealthCheckProgram",
     "MpiDefault",
     "SwitchType",
     "StateSaveLocation",
@@ -90,7 +91,8 @@ pub fn slurm_conf(text: &str, mode: Mode, folder: &Utf8Path, ports: Ports, user:
          ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\n\
          MailProg=/bin/true\nSlurmdParameters=config_overrides\n\
          AccountingStorageHost=127.0.0.1\nAccountingStoragePort={slurmdbd}\n\
-         ResumeProgram=/bin/true\nSuspendProgram=/bin/true\n"
+         ResumeProgram=/bin/true\nSuspendProgram=/bin/true\n\
+         HealthCheckProgram=/bin/true\n"
     );
     let mut sleeps = false;
     for mut line in read(text) {

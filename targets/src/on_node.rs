@@ -1,0 +1,17 @@
+//! Where the files of a node stand that `fleetc-validate` reads or that call it. Several targets name
+//! them, and no target imports another.
+
+/// The program.
+pub const PROGRAM: &str = "/usr/bin/fleetc-validate";
+
+/// The folder of the compiled intent: a copy of `clusters/<name>/intent`.
+pub const INTENT: &str = "/etc/fleetc/intent";
+
+/// Where the program keeps what its next run must know.
+pub const STATE: &str = "/run/fleetc-validate";
+
+/// `HealthCheckProgram` of a Slurm cluster.
+pub const HEALTH_CHECK: &str = "/etc/fleetc/health-check.sh";
+
+/// What a Prolog may call.
+pub const PROLOG: &str = "/etc/fleetc/prolog.sh";

@@ -1,0 +1,260 @@
+//! Draining a node that does not conform, and giving it back once it does: `scontrol`, called without a
+//! shell.
+//!
+//! A reason that does not start with [`PREFIX`] is someone else's, and the node is left alone. A node
+//! that cannot be judged is left as it is. What could not be done now is done at the next run, since
+//! each run judges anew: at the start of slurmd the controller may not know the node yet.
+//!
+//! Source: scontrol(1), "show node" and "update", 22.05 to 26.05.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use crate::render;
+use crate::report::{Report, Verdict};
+
+/// What the reason of a node begins with that this program drained.
+pub const PREFIX: &str = "fleetc: ";
+
+/// The longest reason.
+const MAX_REASON: usize = 200;
+
+/// How long `scontrol` may take. Slurm kills a health check after 60 s.
+const DEADLINE: Duration = Duration::from_secs(15);
+const STEP: Duration = Duration::from_millis(10);
+
+/// The most that `scontrol` may print: a line of 1 KiB for each of 65,000 nodes.
+const MAX_OUTPUT: u64 = 64 << 20;
+
+/// How to drain.
+#[derive(Debug, Clone)]
+pub struct Drain {
+    /// The program.
+    pub scontrol: PathBuf,
+    /// With so many nodes drained by this program no other is: what drains a whole cluster is a mistake
+    /// in the spec, or in here.
+    pub max_drained: u32,
+}
+
+/// What was done, in words; none if there was nothing to do.
+pub type Done = Option<String>;
+
+/// Why it was not done.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct DrainError(String);
+
+impl Drain {
+    /// Drains the node of a report, or gives it back.
+    ///
+    /// # Errors
+    /// `scontrol` is missing, does not answer in time, or refuses.
+    pub fn apply(&self, report: &Report) -> Result<Done, DrainError> {
+        let node = &report.node;
+        match report.verdict {
+            Verdict::Undecided => Ok(None),
+            Verdict::Conforms => {
+                let seen = self.node(node)?;
+                if !(seen.is_drained() && seen.is_ours()) {
+                    return Ok(None);
+                }
+                self.undrain(node)?;
+                Ok(Some(format!("{node} conforms again and is no longer drained")))
+            }
+            Verdict::DoesNotConform => self.drain(node, &reason(report)),
+        }
+    }
+
+    fn drain(&self, node: &str, reason: &str) -> Result<Done, DrainError> {
+        let seen = self.node(node)?;
+        if let Some(theirs) = seen.reason.as_deref().filter(|_| !seen.is_ours()) {
+            let state = &seen.state;
+            return Ok(Some(format!(
+                "{node} is not drained: it is {state} with the reason `{theirs}`, which is not ours"
+            )));
+        }
+        if seen.is_drained() && seen.says(reason) {
+            return Ok(None);
+        }
+        if !seen.is_drained() {
+            let drained = self.drained()?.iter().filter(|name| *name != node).count();
+            if self.is_full(drained) {
+                let most = self.max_drained;
+                return Ok(Some(format!(
+                    "{node} is not drained: {drained} nodes are drained with our reason, and \
+                     --max-drained is {most}"
+                )));
+            }
+        }
+        let reason = format!("Reason={reason}");
+        self.scontrol(&["update", &format!("NodeName={node}"), "State=DRAIN", &reason])?;
+        if seen.is_drained() {
+            return Ok(Some(format!("{node} stays drained for another reason")));
+        }
+        // Nodes that fail at the same moment count the same number, and pass the limit together: the
+        // last of them by name step back.
+        let drained = self.drained()?;
+        let most = usize::try_from(self.max_drained).unwrap_or(usize::MAX);
+        if drained.iter().skip(most).any(|name| name == node) {
+            self.undrain(node)?;
+            return Ok(Some(format!(
+                "{node} is not drained: others were drained at the same time, and --max-drained is \
+                 {most}"
+            )));
+        }
+        Ok(Some(format!("{node} is drained")))
+    }
+
+    fn is_full(&self, drained: usize) -> bool {
+        u32::try_from(drained).map_or(true, |drained| drained >= self.max_drained)
+    }
+
+    fn undrain(&self, node: &str) -> Result<(), DrainError> {
+        // It takes the drain away and nothing else: a node that is down stays so.
+        self.scontrol(&["update", &format!("NodeName={node}"), "State=UNDRAIN"]).map(drop)
+    }
+
+    fn node(&self, node: &str) -> Result<SlurmNode, DrainError> {
+        let text = self.scontrol(&["--oneliner", "show", "node", node])?;
+        let found = text.lines().filter_map(SlurmNode::read).find(|found| found.name == node);
+        found.ok_or_else(|| DrainError(format!("scontrol shows no node `{node}`")))
+    }
+
+    /// The nodes that this program drained, by name.
+    fn drained(&self) -> Result<Vec<String>, DrainError> {
+        let text = self.scontrol(&["--oneliner", "show", "node"])?;
+        let nodes = text.lines().filter_map(SlurmNode::read);
+        let ours = nodes.filter(|node| node.is_drained() && node.is_ours());
+        let mut names: Vec<String> = ours.map(|node| node.name).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn scontrol(&self, args: &[&str]) -> Result<String, DrainError> {
+        run(&self.scontrol, args).map_err(|problem| {
+            let program = self.scontrol.display();
+            DrainError(format!("{program} {}: {problem}", args.join(" ")))
+        })
+    }
+}
+
+/// The reason to drain a node for.
+fn reason(report: &Report) -> String {
+    format!("{PREFIX}{}", render::line(report, MAX_REASON - PREFIX.len()))
+}
+
+/// A line of `scontrol --oneliner show node`.
+#[derive(Debug, PartialEq, Eq)]
+struct SlurmNode {
+    name: String,
+    /// Base state and flags, such as `IDLE+DRAIN`.
+    state: String,
+    /// With the name and time of who gave it.
+    reason: Option<String>,
+}
+
+impl SlurmNode {
+    fn read(line: &str) -> Option<Self> {
+        let word = |key: &str| {
+            let (_, rest) = line.split_once(key)?;
+            rest.split_whitespace().next().map(str::to_owned)
+        };
+        let name = line.trim_start().strip_prefix("NodeName=")?;
+        let name = name.split_whitespace().next()?.to_owned();
+        // A comment before the reason may hold any text, so the last one counts.
+        let reason = line.rsplit_once(" Reason=").map(|(_, reason)| reason.trim().to_owned());
+        let reason = reason.filter(|reason| !reason.is_empty());
+        Some(Self { name, state: word(" State=")?, reason })
+    }
+
+    fn is_drained(&self) -> bool {
+        self.state.split('+').any(|flag| flag.starts_with("DRAIN"))
+    }
+
+    /// True if the reason is this program's.
+    fn is_ours(&self) -> bool {
+        self.reason.as_ref().is_some_and(|reason| reason.starts_with(PREFIX))
+    }
+
+    /// True if the reason is this one: who gave it and when follows.
+    fn says(&self, reason: &str) -> bool {
+        let rest = self.reason.as_ref().and_then(|text| text.strip_prefix(reason));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ["))
+    }
+}
+
+/// Runs a program and gives what it prints.
+fn run(program: &Path, args: &[&str]) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let mut left = DEADLINE;
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break status,
+            None if left.is_zero() => {
+                // It may be past killing; this program ends all the same.
+                let _ = child.kill();
+                return Err(format!("no answer within {} s", DEADLINE.as_secs()));
+            }
+            None => {
+                thread::sleep(STEP);
+                left = left.saturating_sub(STEP);
+            }
+        }
+    };
+    // The pipes may outlive it in the hands of a child of its own.
+    let text = |pipe: Receiver<Vec<u8>>| {
+        let bytes = pipe.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let (out, err) = (text(out), text(err));
+    match status.success() {
+        true => Ok(out),
+        false => {
+            let said = [err.trim(), out.trim()].into_iter().find(|text| !text.is_empty());
+            Err(said.map_or_else(|| status.to_string(), str::to_owned))
+        }
+    }
+}
+
+/// Reads a pipe to its end, beside whatever else goes on.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe {
+            // What was read before an error is shown.
+            let _ = pipe.take(MAX_OUTPUT).read_to_end(&mut bytes);
+        }
+        // Nobody may be waiting any more.
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_read_from_its_line() {
+        let line = "NodeName=gpu01 Arch=x86_64 CPUAlloc=0 State=IDLE+DRAIN ThreadsPerCore=1 \
+                    Comment=a Reason=b Reason=fleetc: mig.layout GPU 1: has 6 [root@2026-11-30T00:00:00]";
+        let node = SlurmNode::read(line).unwrap();
+        assert_eq!((node.name.as_str(), node.state.as_str()), ("gpu01", "IDLE+DRAIN"));
+        assert!(node.is_drained() && node.is_ours());
+        assert!(node.says("fleetc: mig.layout GPU 1: has 6"));
+        assert!(!node.says("fleetc: mig.layout GPU 1"));
+        let idle = SlurmNode::read("NodeName=gpu01 State=IDLE ThreadsPerCore=1 ").unwrap();
+        assert!(!idle.is_drained() && !idle.is_ours() && idle.reason.is_none());
+        let other = SlurmNode::read("NodeName=a State=MIXED+DRAIN Reason=fan [x@1]").unwrap();
+        assert!(other.is_drained() && !other.is_ours());
+        assert_eq!(SlurmNode::read("slurm_load_node error"), None);
+    }
+}
