@@ -38,6 +38,7 @@ pub fn all() -> Vec<(String, String)> {
         file("plan", fleetc::render::plan::schema()),
         file("drift", fleetc::render::drift::schema()),
         file("report", fleetc_validate::render::report_schema()),
+        file("fix", fleetc_validate::fix::schema()),
     ]
 }
 

@@ -272,6 +272,7 @@ fn fleetc_schema_prints_the_committed_ones() {
         "plan",
         "drift",
         "report",
+        "fix",
     ];
     for name in names {
         let path = repository().join("schema/json").join(format!("{name}.schema.json"));

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use fleetc_schema::units::{Milliseconds, Seconds};
 
-use crate::compare::{self, Options, row};
+use crate::compare::{self, Options};
+use crate::fix::{self, Fix, Outcome, Proof};
 use crate::intent;
 use crate::observe::{self, Live, NvidiaSmi, Observe, ObserveError, Snapshot};
 use crate::outlet::{Outlet, Sinks, complain, print, unwritten};
-use crate::report::{Report, Severity, Verdict};
-use crate::state::NodeState;
+use crate::report::{Report, Verdict};
 
 pub use crate::outlet::ExitStyle;
 
@@ -36,11 +36,10 @@ pub struct Environment {
     pub node_name: Option<OsString>,
     /// The kernel's host name; its part before the first dot counts.
     pub host_name: Option<String>,
-    /// This program, which is started again for each probe of the node; none where there is no such
-    /// program, as in a library: then the node itself cannot be read.
-    pub program: Option<PathBuf>,
-    /// Seconds since 1970, for formats that say when; it changes no verdict.
+    /// Seconds since 1970, for formats that say when, and for the age of files; it changes no verdict.
     pub now: Option<u64>,
+    /// The id of this process, which holds the lock of a fix.
+    pub pid: u32,
 }
 
 impl Environment {
@@ -73,6 +72,16 @@ enum Command {
     Check(Box<Check>),
     /// Keep what can be read on this node, to judge it later or elsewhere.
     Snapshot(SnapshotArguments),
+    /// Show what of this node can be mended without a reset, and do it if told so.
+    ///
+    /// Mended are persistence mode, compute mode, the power limit, and with --mig-script GPU instances: where
+    /// the class or its policy says a value and a check fails on a real reading. It never resets a GPU,
+    /// reboots, or changes ECC mode, MIG mode, a driver or firmware. Without --apply it does nothing.
+    #[command(
+        after_help = "Exit codes: 0 nothing is left to do and the node conforms, 1 steps are left or it \
+        does not, 2 refused, or it cannot be judged, 64 wrong usage, 65 wrong input, 70 a bug."
+    )]
+    Fix(Box<FixArguments>),
 }
 
 #[derive(Debug, Args)]
@@ -127,6 +136,56 @@ struct SnapshotArguments {
     live: LiveArguments,
 }
 
+#[derive(Debug, Args)]
+struct FixArguments {
+    /// Folder of the compiled intent: index.json, classes/, sources.jsonl.
+    #[arg(long, value_name = "DIR")]
+    intent: PathBuf,
+    /// The node; else $SLURMD_NODENAME, $NODE_NAME, or the short host name.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// Carry out the plan with this digest, if the node still needs just that, is out of service, and no
+    /// process is on the GPUs. Processes outside of this PID namespace are not to be seen: run it on the
+    /// host.
+    #[arg(long, value_name = "DIGEST", value_parser = sha256_digest)]
+    apply: Option<String>,
+    /// The fleetc-mig.sh of this cluster, which makes GPU instances; without, their commands are shown.
+    #[arg(long, value_name = "PATH")]
+    mig_script: Option<PathBuf>,
+    /// The scontrol to ask whether the node is drained, where slurmd runs.
+    #[arg(long, value_name = "PROGRAM", default_value = "scontrol")]
+    scontrol: PathBuf,
+    /// Where a kubelet runs, beside --kubernetes-node: the pods of the node, as `kubectl get pods -A -o json
+    /// --field-selector spec.nodeName=NAME` writes them. Both files at most 5 minutes old.
+    #[arg(long, value_name = "FILE")]
+    kubernetes_pods: Option<PathBuf>,
+    /// How long after boot what starts late is not yet judged.
+    #[arg(long, value_name = "TIME", default_value_t = compare::GRACE)]
+    grace: Seconds,
+    /// How to print the plan and what came of it.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FixFormat::Text)]
+    format: FixFormat,
+    #[command(flatten)]
+    live: LiveArguments,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FixFormat {
+    /// For people.
+    Text,
+    /// One document, `fleetc/fix/v1`.
+    Json,
+}
+
+fn sha256_digest(text: &str) -> Result<String, String> {
+    match text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("a digest has 64 hexadecimal digits: `fix` without --apply shows it".to_owned())
+        }
+    }
+}
+
 /// How this node is read.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading this node")]
@@ -155,10 +214,10 @@ struct LiveArguments {
 }
 
 impl LiveArguments {
-    fn live(self, program: PathBuf) -> Live {
+    fn live(self) -> Live {
         let Self { library, root, deadline, state_dir, slurmd, kubernetes_node, inforom } = self;
         let deadline = Duration::from_millis(deadline.0);
-        Live { program, library, root, state_dir, deadline, slurmd, kubernetes_node, inforom }
+        Live { library, root, state_dir, deadline, slurmd, kubernetes_node, inforom }
     }
 }
 
@@ -197,6 +256,16 @@ impl Trouble {
         Self { code: EXIT_INPUT, message: chain(error) }
     }
 
+    /// The source of readings cannot be used.
+    fn unread(error: &ObserveError) -> Self {
+        let code = match error {
+            // A node that has no process left is not judged.
+            ObserveError::Probe(_) => Verdict::Undecided.exit_code(),
+            ObserveError::Input(_) | ObserveError::OtherNode { .. } => EXIT_INPUT,
+        };
+        Self { code, message: chain(error) }
+    }
+
     /// What cannot be.
     pub(crate) fn bug(error: &dyn Error) -> Self {
         let message = format!("this is a bug of ours, please report it: {}", chain(error));
@@ -233,6 +302,18 @@ pub fn run(
                 trouble.code
             })
         }
+        Command::Fix(arguments) => match run_fix(*arguments, env) {
+            Ok((outcome, text)) => {
+                for why in &outcome.refused {
+                    complain(err, &format!("refused: {why}"));
+                }
+                print(&text, outcome.exit_code(), out, err)
+            }
+            Err(trouble) => {
+                complain(err, &trouble.message);
+                trouble.code
+            }
+        },
     }
 }
 
@@ -240,15 +321,10 @@ fn run_check(arguments: Check, env: Environment, out: &mut dyn Write, err: &mut 
     let Check { intent, node, source, live, captures, grace, outlet } = arguments;
     let now = env.now;
     let result = named(node, &env).and_then(|node| {
-        let live = env.program.map(|program| live.live(program));
-        let readings = Readings { source, live, captures };
+        let readings = Readings { source, live: live.live(), captures };
         check(&intent, readings, node, grace, err).map_err(|error| {
-            let code = match error.downcast_ref() {
-                // A node that has no process left is not judged.
-                Some(ObserveError::Probe { .. }) => Verdict::Undecided.exit_code(),
-                _ => EXIT_INPUT,
-            };
-            Trouble { code, ..Trouble::input(error.as_ref()) }
+            let unread = error.downcast_ref().map(Trouble::unread);
+            unread.unwrap_or_else(|| Trouble::input(error.as_ref()))
         })
     });
     outlet.leave(&result, Sinks { out, err, now })
@@ -263,7 +339,7 @@ fn named(node: Option<String>, env: &Environment) -> Result<String, Trouble> {
 /// Where readings come from.
 struct Readings {
     source: Source,
-    live: Option<Live>,
+    live: Live,
     captures: Captures,
 }
 
@@ -276,15 +352,9 @@ fn check(
 ) -> Result<Report, Box<dyn Error>> {
     let intent = intent::load(intent, &node)?;
     let options = Options { grace, ..Options::default() };
-    let judged = |state: &NodeState| compare::compare_with(&intent, state, &options);
     let state = match source {
         Source::Snapshot(file) => Snapshot { file, node }.observe()?,
-        Source::Nvml => live.ok_or(NO_PROGRAM)?.observe_twice(|state| {
-            let found = judged(state).findings.into_iter();
-            let found = found.filter(|finding| finding.severity == Severity::Blocking);
-            let found = found.filter(|finding| row(finding.check).is_read_twice);
-            found.filter_map(|finding| Some(finding.gpu?.bus_id)).collect()
-        })?,
+        Source::Nvml => live.observe_twice(|state| compare::doubtful(&intent, state, &options))?,
         Source::NvidiaSmi(query) => {
             let read = NvidiaSmi {
                 query,
@@ -300,7 +370,7 @@ fn check(
             read.state
         }
     };
-    Ok(judged(&state))
+    Ok(compare::compare_with(&intent, &state, &options))
 }
 
 fn run_snapshot(
@@ -311,9 +381,7 @@ fn run_snapshot(
 ) -> Result<u8, Trouble> {
     let SnapshotArguments { output, node, live } = arguments;
     let node = named(node, &env)?;
-    let no_program = || Trouble { code: EXIT_INPUT, message: NO_PROGRAM.to_owned() };
-    let program = env.program.ok_or_else(no_program)?;
-    let state = live.live(program).observe().map_err(|error| Trouble::input(&error))?;
+    let state = live.live().observe().map_err(|error| Trouble::input(&error))?;
     let text = observe::to_json(&node, &state).map_err(|error| Trouble::bug(&error))?;
     let Some(file) = output else { return Ok(print(&text, 0, out, err)) };
     fs::write(&file, text).map(|()| 0).map_err(|error| Trouble {
@@ -322,10 +390,31 @@ fn run_snapshot(
     })
 }
 
-const NO_PROGRAM: &str = "the node is read by the program `fleetc-validate` only";
+/// What is done, or is to be, and how it prints.
+fn run_fix(arguments: FixArguments, env: Environment) -> Result<(Outcome, String), Trouble> {
+    let FixArguments { intent, node, apply, mig_script, scontrol, kubernetes_pods, .. } = arguments;
+    let FixArguments { grace, format, live, .. } = arguments;
+    let node = named(node, &env)?;
+    let live = live.live();
+    let intent = intent::load(&intent, &node).map_err(|error| Trouble::input(&error))?;
+    let kubernetes_node = live.kubernetes_node.clone();
+    let proof = Proof { scontrol, kubernetes_node, kubernetes_pods, now: env.now };
+    let options = Options { grace, ..Options::default() };
+    let fix = Fix { intent: &intent, live: &live, options, mig_script, proof };
+    let outcome = match apply {
+        None => fix.plan(),
+        Some(digest) => fix.apply(&digest, env.pid),
+    };
+    let outcome = outcome.map_err(|error| Trouble::unread(&error))?;
+    let text = match format {
+        FixFormat::Text => fix::text(&outcome),
+        FixFormat::Json => fix::json(&outcome).map_err(|error| Trouble::bug(&error))?,
+    };
+    Ok((outcome, text))
+}
 
 /// An error and what caused it.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

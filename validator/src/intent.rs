@@ -121,7 +121,7 @@ fn only_one<'a, K: std::fmt::Display>(
 }
 
 /// SHA-256 in hex.
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -12,10 +12,12 @@ pub mod cli;
 pub mod compare;
 #[cfg(test)]
 mod example;
+pub mod fix;
 pub mod input;
 pub mod intent;
 pub mod observe;
 mod outlet;
+mod program;
 pub mod render;
 pub mod report;
 pub mod slurm;

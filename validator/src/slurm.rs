@@ -7,15 +7,11 @@
 //!
 //! Source: scontrol(1), "show node" and "update", 22.05 to 26.05.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
 use std::time::Duration;
 
-use crate::render;
 use crate::report::{Report, Verdict};
+use crate::{program, render};
 
 /// What the reason of a node begins with that this program drained.
 pub const PREFIX: &str = "fleetc: ";
@@ -25,10 +21,6 @@ const MAX_REASON: usize = 200;
 
 /// How long `scontrol` may take. Slurm kills a health check after 60 s.
 const DEADLINE: Duration = Duration::from_secs(15);
-const STEP: Duration = Duration::from_millis(10);
-
-/// The most that `scontrol` may print: a line of 1 KiB for each of 65,000 nodes.
-const MAX_OUTPUT: u64 = 64 << 20;
 
 /// How to drain.
 #[derive(Debug, Clone)]
@@ -119,9 +111,7 @@ impl Drain {
     }
 
     fn node(&self, node: &str) -> Result<SlurmNode, DrainError> {
-        let text = self.scontrol(&["--oneliner", "show", "node", node])?;
-        let found = text.lines().filter_map(SlurmNode::read).find(|found| found.name == node);
-        found.ok_or_else(|| DrainError(format!("scontrol shows no node `{node}`")))
+        SlurmNode::ask(&self.scontrol, node)
     }
 
     /// The nodes that this program drained, by name.
@@ -135,11 +125,16 @@ impl Drain {
     }
 
     fn scontrol(&self, args: &[&str]) -> Result<String, DrainError> {
-        run(&self.scontrol, args).map_err(|problem| {
-            let program = self.scontrol.display();
-            DrainError(format!("{program} {}: {problem}", args.join(" ")))
-        })
+        ask(&self.scontrol, args)
     }
+}
+
+/// What `scontrol` answers.
+fn ask(scontrol: &Path, args: &[&str]) -> Result<String, DrainError> {
+    program::run(scontrol, args, DEADLINE).map_err(|problem| {
+        let program = scontrol.display();
+        DrainError(format!("{program} {}: {problem}", args.join(" ")))
+    })
 }
 
 /// The reason to drain a node for.
@@ -149,26 +144,59 @@ fn reason(report: &Report) -> String {
 
 /// A line of `scontrol --oneliner show node`.
 #[derive(Debug, PartialEq, Eq)]
-struct SlurmNode {
+pub(crate) struct SlurmNode {
     name: String,
     /// Base state and flags, such as `IDLE+DRAIN`.
     state: String,
     /// With the name and time of who gave it.
     reason: Option<String>,
+    /// Processors that jobs have: `CPUAlloc`.
+    allocated_cpus: Option<String>,
+    /// What jobs have, such as `cpu=8,gres/gpu=2`; empty if nothing: `AllocTRES`.
+    allocated_tres: Option<String>,
 }
 
 impl SlurmNode {
-    fn read(line: &str) -> Option<Self> {
-        let word = |key: &str| {
-            let (_, rest) = line.split_once(key)?;
-            rest.split_whitespace().next().map(str::to_owned)
+    /// Asks the controller about a node.
+    pub(crate) fn ask(scontrol: &Path, node: &str) -> Result<Self, DrainError> {
+        let text = ask(scontrol, &["--oneliner", "show", "node", node])?;
+        let found = text.lines().filter_map(Self::read).find(|found| found.name == node);
+        found.ok_or_else(|| DrainError(format!("scontrol shows no node `{node}`")))
+    }
+
+    /// Why the node may have work, or get some; none if it is drained and no job is left on it.
+    pub(crate) fn busy(&self) -> Option<String> {
+        let Self { name, state, allocated_cpus, allocated_tres, .. } = self;
+        let has = |what: &str| state.split('+').any(|flag| flag.trim_end_matches('*') == what);
+        if !self.is_drained() {
+            return Some(format!(
+                "Slurm has {name} as {state}: scontrol update NodeName={name} State=DRAIN \
+                 Reason=fix, and let its jobs end"
+            ));
+        }
+        let jobs = match (allocated_cpus.as_deref(), allocated_tres.as_deref()) {
+            _ if ["ALLOCATED", "MIXED", "COMPLETING"].into_iter().any(has) => state.clone(),
+            (Some("0"), None | Some("")) => return None,
+            (Some("0"), Some(tres)) => format!("AllocTRES={tres}"),
+            (Some(cpus), _) => format!("CPUAlloc={cpus}"),
+            (None, _) => return Some(format!("scontrol does not say what jobs have on {name}")),
         };
+        Some(format!("{name} is drained and still has jobs ({jobs}): let them end"))
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let value = |key: &str| {
+            let (_, rest) = line.split_once(key)?;
+            Some(rest.split(' ').next().unwrap_or_default().to_owned())
+        };
+        let word = |key: &str| value(key).filter(|word| !word.is_empty());
         let name = line.trim_start().strip_prefix("NodeName=")?;
         let name = name.split_whitespace().next()?.to_owned();
         // A comment before the reason may hold any text, so the last one counts.
         let reason = line.rsplit_once(" Reason=").map(|(_, reason)| reason.trim().to_owned());
         let reason = reason.filter(|reason| !reason.is_empty());
-        Some(Self { name, state: word(" State=")?, reason })
+        let (allocated_cpus, allocated_tres) = (word(" CPUAlloc="), value(" AllocTRES="));
+        Some(Self { name, state: word(" State=")?, reason, allocated_cpus, allocated_tres })
     }
 
     fn is_drained(&self) -> bool {
@@ -185,57 +213,6 @@ impl SlurmNode {
         let rest = self.reason.as_ref().and_then(|text| text.strip_prefix(reason));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ["))
     }
-}
-
-/// Runs a program and gives what it prints.
-fn run(program: &Path, args: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
-    let mut left = DEADLINE;
-    let status = loop {
-        match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) => break status,
-            None if left.is_zero() => {
-                // It may be past killing; this program ends all the same.
-                let _ = child.kill();
-                return Err(format!("no answer within {} s", DEADLINE.as_secs()));
-            }
-            None => {
-                thread::sleep(STEP);
-                left = left.saturating_sub(STEP);
-            }
-        }
-    };
-    // The pipes may outlive it in the hands of a child of its own.
-    let text = |pipe: Receiver<Vec<u8>>| {
-        let bytes = pipe.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    let (out, err) = (text(out), text(err));
-    match status.success() {
-        true => Ok(out),
-        false => {
-            let said = [err.trim(), out.trim()].into_iter().find(|text| !text.is_empty());
-            Err(said.map_or_else(|| status.to_string(), str::to_owned))
-        }
-    }
-}
-
-/// Reads a pipe to its end, beside whatever else goes on.
-fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            // What was read before an error is shown.
-            let _ = pipe.take(MAX_OUTPUT).read_to_end(&mut bytes);
-        }
-        // Nobody may be waiting any more.
-        let _ = sender.send(bytes);
-    });
-    receiver
 }
 
 #[cfg(test)]
@@ -256,5 +233,24 @@ mod tests {
         let other = SlurmNode::read("NodeName=a State=MIXED+DRAIN Reason=fan [x@1]").unwrap();
         assert!(other.is_drained() && !other.is_ours());
         assert_eq!(SlurmNode::read("slurm_load_node error"), None);
+    }
+
+    #[test]
+    fn a_node_is_out_of_work_only_if_it_is_drained_and_nothing_is_allocated() {
+        let busy = |rest: &str| SlurmNode::read(&format!("NodeName=a {rest}")).unwrap().busy();
+        let idle = "CPUAlloc=0 State=IDLE+DRAIN CfgTRES=cpu=8,gres/gpu=8 AllocTRES= CurrentWatts=0";
+        assert_eq!(busy(idle), None);
+        assert_eq!(busy("CPUAlloc=0 State=DOWN*+DRAIN CfgTRES=cpu=8 AllocTRES="), None);
+        for (line, why) in [
+            ("CPUAlloc=0 State=IDLE AllocTRES=", "Slurm has a as IDLE: scontrol update"),
+            ("CPUAlloc=4 State=IDLE+DRAIN AllocTRES=", "still has jobs (CPUAlloc=4)"),
+            ("CPUAlloc=0 State=IDLE+DRAIN AllocTRES=gres/gpu=1 x", "(AllocTRES=gres/gpu=1)"),
+            ("CPUAlloc=0 State=MIXED+DRAIN AllocTRES=", "still has jobs (MIXED+DRAIN)"),
+            ("CPUAlloc=0 State=IDLE+COMPLETING+DRAIN AllocTRES=", "(IDLE+COMPLETING+DRAIN)"),
+            ("State=IDLE+DRAIN", "does not say what jobs have on a"),
+        ] {
+            let busy = busy(line).unwrap_or_default();
+            assert!(busy.contains(why), "{line}: {busy}");
+        }
     }
 }

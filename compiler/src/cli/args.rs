@@ -240,6 +240,8 @@ pub enum Document {
     Drift,
     /// What `fleetc-validate check --format json` prints.
     Report,
+    /// What `fleetc-validate fix --format json` prints.
+    Fix,
 }
 
 /// A form of specs.

@@ -28,5 +28,6 @@ fn text(document: Document) -> &'static str {
         Document::Plan => committed!("plan"),
         Document::Drift => committed!("drift"),
         Document::Report => committed!("report"),
+        Document::Fix => committed!("fix"),
     }
 }

@@ -5,6 +5,9 @@
 //! knows nothing of who reads it. Functions that it lacks are lacking as in an old driver; a test takes
 //! further ones away with [`without_symbols`].
 //!
+//! What is set stays set: the file is written anew, so that later processes find it. Every call that
+//! would set something is noted in a file beside it.
+//!
 //! Faults are played by name of the function: see [`node::Fault`].
 
 // C names, and `unsafe` at the border of C: the one other place is the caller of the real library.
@@ -21,8 +24,8 @@ pub mod node;
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use c::*;
@@ -30,6 +33,10 @@ use node::{ComputeInstance, Effect, Gpu, GpuInstance, Mig, Node};
 
 /// The environment variable with the path of the state.
 pub const STATE_VARIABLE: &str = "FLEETC_FAKE_NVML";
+
+/// What follows the path of the state in that of the file with every call that would set something: name,
+/// index of the GPU and value, a line each.
+pub const SETTERS: &str = ".setters";
 
 /// `nvmlReturn_t`.
 type Return = c_uint;
@@ -96,22 +103,74 @@ struct State {
     node: Node,
 }
 
+static STATE: RwLock<Option<&'static State>> = RwLock::new(None);
+
 /// The state; none if the variable is not set or the file is wrong, which is said on stderr.
-#[allow(clippy::disallowed_methods, reason = "a library of C has no other way to be told")]
 fn state() -> Option<&'static State> {
-    static STATE: OnceLock<Option<State>> = OnceLock::new();
-    let load = || {
-        let path = PathBuf::from(std::env::var_os(STATE_VARIABLE)?);
-        let text = std::fs::read_to_string(&path).ok()?;
-        match serde_json::from_str(&text) {
-            Ok(node) => Some(State { path, node }),
-            Err(error) => {
-                eprintln!("{}: {error}", path.display());
-                None
-            }
+    let known = *STATE.read().unwrap_or_else(PoisonError::into_inner);
+    known.or_else(load)
+}
+
+/// Reads the state. It stays in memory for good: answers may refer to it.
+#[allow(clippy::disallowed_methods, reason = "a library of C has no other way to be told")]
+fn load() -> Option<&'static State> {
+    let path = PathBuf::from(std::env::var_os(STATE_VARIABLE)?);
+    let text = std::fs::read_to_string(&path).ok()?;
+    match serde_json::from_str(&text) {
+        Ok(node) => {
+            let state: &'static State = Box::leak(Box::new(State { path, node }));
+            *STATE.write().unwrap_or_else(PoisonError::into_inner) = Some(state);
+            Some(state)
         }
-    };
-    STATE.get_or_init(load).as_ref()
+        Err(error) => {
+            eprintln!("{}: {error}", path.display());
+            None
+        }
+    }
+}
+
+/// Changes a GPU, for this process and every later one. The file is replaced whole.
+fn change(number: usize, change: impl FnOnce(&mut Gpu)) -> Answer {
+    // Another process may have changed it since it was read here.
+    let State { path, node } = load().ok_or(UNKNOWN)?;
+    let mut node = node.clone();
+    change(node.gpus.get_mut(number).ok_or(INVALID_ARGUMENT)?);
+    let text = serde_json::to_string(&node).map_err(|_| UNKNOWN)?;
+    let mut new = path.clone().into_os_string();
+    new.push(".new");
+    let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path));
+    written.map_err(|_| UNKNOWN)?;
+    load().map(drop).ok_or(UNKNOWN)
+}
+
+/// Notes that something was to be set, whether it may be or not: a line in a file beside the state.
+fn note_setter(state: &State, call: &str, gpu: usize, value: c_uint) {
+    use std::io::Write;
+    let mut path = state.path.clone().into_os_string();
+    path.push(SETTERS);
+    if let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(&path) {
+        let _ = file.write_all(format!("{call} {gpu} {value}\n").as_bytes());
+    }
+}
+
+/// Sets something of a GPU: it takes a privileged user. A MIG device does not support it.
+fn set(
+    call: &str,
+    handle: Handle,
+    value: c_uint,
+    set: impl FnOnce(&Gpu, usize) -> Answer,
+) -> Return {
+    if let (Ok(state), Some(of)) = (initialized(), Of::read(handle)) {
+        note_setter(state, call, of.gpu(), value);
+    }
+    any(call, handle, |node, gpu, of| match of {
+        Of::Gpu(number) => {
+            privileged(node)?;
+            set(gpu, number)
+        }
+        Of::MigDevice(..) => Err(NOT_SUPPORTED),
+        Of::GpuInstance(..) | Of::ComputeInstance(..) => Err(INVALID_ARGUMENT),
+    })
 }
 
 /// What a handle is of.
@@ -295,6 +354,25 @@ fn put_text(out: *mut c_char, room: c_uint, text: &str) -> Answer {
     unsafe {
         out.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
         out.add(text.len()).write(0);
+    }
+    Ok(())
+}
+
+/// Processes of all instances, as far as there is room.
+fn put_processes(processes: &[u32], count: *mut c_uint, out: *mut Process) -> Answer {
+    let room = get(count)? as usize;
+    put(count, processes.len() as c_uint)?;
+    if processes.is_empty() {
+        return Ok(());
+    }
+    if room < processes.len() {
+        return Err(INSUFFICIENT_SIZE);
+    }
+    for (at, pid) in processes.iter().enumerate() {
+        let (gpu_instance, compute_instance) = (u32::MAX, u32::MAX);
+        let process = Process { pid: *pid, memory: 1 << 30, gpu_instance, compute_instance };
+        // SAFETY: there is room for all of them.
+        put(unsafe { out.add(at) }, process)?;
     }
     Ok(())
 }
@@ -962,21 +1040,65 @@ exports! {
             if on(gpu).is_ok() {
                 privileged(node)?;
             }
-            let room = get(count)? as usize;
-            put(count, gpu.processes.len() as c_uint)?;
-            if gpu.processes.is_empty() {
-                return Ok(());
+            put_processes(&gpu.processes, count, out)
+        })
+    }
+    fn nvmlDeviceGetMPSComputeRunningProcesses_v3(
+        device: Handle,
+        count: *mut c_uint,
+        out: *mut Process,
+    ) {
+        gpu(CALL, device, |_, gpu| put_processes(&gpu.mps_processes, count, out))
+    }
+    fn nvmlDeviceSetPersistenceMode(device: Handle, mode: c_uint) {
+        set(CALL, device, mode, |_, number| {
+            if mode > 1 {
+                return Err(INVALID_ARGUMENT);
             }
-            if room < gpu.processes.len() {
-                return Err(INSUFFICIENT_SIZE);
+            change(number, |gpu| gpu.persistence = mode)
+        })
+    }
+    fn nvmlDeviceSetComputeMode(device: Handle, mode: c_uint) {
+        set(CALL, device, mode, |_, number| {
+            // Exclusive thread went with CUDA 8.
+            if mode > 3 || mode == 1 {
+                return Err(INVALID_ARGUMENT);
             }
-            for (at, pid) in gpu.processes.iter().enumerate() {
-                let process =
-                    Process { pid: *pid, memory: 1 << 30, gpu_instance: u32::MAX, compute_instance: u32::MAX };
-                // SAFETY: there is room for all of them.
-                put(unsafe { out.add(at) }, process)?;
+            change(number, |gpu| gpu.compute_mode = mode)
+        })
+    }
+    fn nvmlDeviceSetPowerManagementLimit(device: Handle, limit: c_uint) {
+        set(CALL, device, limit, |gpu, number| {
+            let [.., least, most] = supported(&gpu.power)?;
+            if limit < least || limit > most {
+                return Err(INVALID_ARGUMENT);
             }
-            Ok(())
+            change(number, |gpu| {
+                if let Some(power) = &mut gpu.power {
+                    // Nothing else limits it but what already did so below the old limit.
+                    let [old, _, enforced, ..] = *power;
+                    power[0] = limit;
+                    power[2] = if enforced < old { enforced.min(limit) } else { limit };
+                }
+            })
+        })
+    }
+    // A new mode waits for a reset.
+    fn nvmlDeviceSetEccMode(device: Handle, mode: c_uint) {
+        set(CALL, device, mode, |gpu, number| {
+            supported(&gpu.ecc)?;
+            change(number, |gpu| gpu.ecc = gpu.ecc.map(|(current, _)| (current, mode)))
+        })
+    }
+    fn nvmlDeviceSetMigMode(device: Handle, mode: c_uint, activation: *mut Return) {
+        set(CALL, device, mode, |gpu, number| {
+            supported(&gpu.mig)?;
+            change(number, |gpu| {
+                if let Some(mig) = &mut gpu.mig {
+                    (mig.current, mig.pending) = (mode, mode);
+                }
+            })?;
+            put(activation, SUCCESS)
         })
     }
     fn nvmlDeviceValidateInforom(device: Handle) {

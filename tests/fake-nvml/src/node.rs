@@ -185,6 +185,8 @@ pub struct Gpu {
     pub gsp: Option<String>,
     /// Compute processes.
     pub processes: Vec<u32>,
+    /// Processes that compute through MPS.
+    pub mps_processes: Vec<u32>,
     /// Platform: chassis serial, slot, tray, host, peer type, module.
     pub platform: Option<(String, [u8; 5])>,
 }
@@ -237,6 +239,7 @@ impl Default for Gpu {
             inforom_corrupted: false,
             gsp: Some("580.105.08".into()),
             processes: Vec::new(),
+            mps_processes: Vec::new(),
             platform: None,
         }
     }

@@ -31,10 +31,13 @@ mod slots;
 mod states;
 mod table;
 
+use std::collections::BTreeSet;
+
+use fleetc_schema::pci::BusId;
 use fleetc_schema::units::Seconds;
 
 use crate::intent::NodeIntent;
-use crate::report::{CheckCounts, Finding, Report, verdict_of};
+use crate::report::{CheckCounts, Finding, Report, Severity, verdict_of};
 use crate::state::NodeState;
 
 use node::Node;
@@ -92,4 +95,12 @@ pub fn compare_with(intent: &NodeIntent, state: &NodeState, options: &Options<'_
         passed,
         checks,
     }
+}
+
+/// The GPUs that are to be read a second time before the node is turned away for them.
+pub fn doubtful(intent: &NodeIntent, state: &NodeState, options: &Options<'_>) -> BTreeSet<BusId> {
+    let found = compare_with(intent, state, options).findings.into_iter();
+    let found = found.filter(|finding| finding.severity == Severity::Blocking);
+    let found = found.filter(|finding| row(finding.check).is_read_twice);
+    found.filter_map(|finding| Some(finding.gpu?.bus_id)).collect()
 }

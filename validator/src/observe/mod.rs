@@ -8,7 +8,7 @@ use crate::input::InputError;
 use crate::state::{NOT_READ, NodeState};
 use serde_json::Value;
 
-pub use live::{LIBRARY, Live, STATE_DIR, run_probe};
+pub use live::{LIBRARY, Live, STATE_DIR, Setting};
 pub use nvidia_smi::NvidiaSmi;
 pub use snapshot::{SNAPSHOT_SCHEMA, Snapshot, to_json};
 
@@ -27,14 +27,9 @@ pub enum ObserveError {
     /// A file is missing or wrong.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A process of this program cannot be started.
-    #[error("starting {}", program.display())]
-    Probe {
-        /// The program.
-        program: std::path::PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    /// There is no process for a probe.
+    #[error("starting a process to read the node")]
+    Probe(#[source] std::io::Error),
     /// The readings are of another node.
     #[error("{} was taken on node `{taken_on}`, not on `{node}`", file.display())]
     OtherNode {

@@ -20,6 +20,7 @@ pub(crate) use line::ascii;
 pub use line::line;
 pub use prometheus::prometheus;
 pub use text::text;
+pub(crate) use text::{mark, subject};
 
 /// The word for a severity, in labels and attributes.
 fn word(severity: Severity) -> &'static str {
@@ -32,7 +33,7 @@ fn word(severity: Severity) -> &'static str {
 }
 
 /// What a finding says, in one line: what was not read says so itself.
-fn contrast(finding: &Finding) -> String {
+pub(crate) fn contrast(finding: &Finding) -> String {
     let Finding { expected, seen, .. } = finding;
     match finding.severity == Severity::Undecided {
         true => format!("wants {expected}; {seen}"),

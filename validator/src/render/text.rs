@@ -56,7 +56,8 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = writeln!(out, "{text}");
 }
 
-fn mark(severity: Severity) -> char {
+/// The mark of a severity.
+pub(crate) fn mark(severity: Severity) -> char {
     match severity {
         Severity::Blocking => '✗',
         Severity::Warning => '!',
@@ -65,7 +66,8 @@ fn mark(severity: Severity) -> char {
     }
 }
 
-fn subject(finding: &Finding) -> String {
+/// The GPU that a finding is about; empty if it is about the node.
+pub(crate) fn subject(finding: &Finding) -> String {
     finding.gpu.map_or_else(String::new, |gpu| format!("GPU {} {}", gpu.index, gpu.bus_id))
 }
 

@@ -37,6 +37,11 @@ pub struct HostState {
     pub imex_channels: Reading<Vec<u32>>,
     /// The persistence daemon: unit `nvidia-persistenced`. Its version is not read.
     pub persistenced: Service,
+    /// Whether Slurm is at work here: unit `slurmd`, or `slurmstepd.scope` with steps of jobs.
+    pub slurmd: Reading<UnitState>,
+    /// Whether Kubernetes is: unit `kubelet`, one of a distribution that runs the kubelet inside
+    /// (`k3s`, `k3s-agent`, `rke2-server`, `rke2-agent`), or `kubepods.slice` with pods.
+    pub kubelet: Reading<UnitState>,
     /// Ports of InfiniBand and RoCE adapters: `/sys/class/infiniband`.
     pub infiniband: Reading<Vec<IbPort>>,
     /// NVMe disks: `/sys/class/nvme`.

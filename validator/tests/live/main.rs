@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod faults;
+mod fix;
 mod stage;
 
 use fleetc_fake_nvml::node::{Effect, Fabric};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fleetc_fake_nvml::node::{
     ComputeInstance, Effect, Fabric, Fault, Gpu, GpuInstance, Mig, Node, NvLink, Profile,
 };
-use fleetc_fake_nvml::{STATE_VARIABLE, library};
+use fleetc_fake_nvml::{SETTERS, STATE_VARIABLE, library};
 use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::{self, Catalog};
 use fleetc_schema::intent::{
@@ -310,7 +310,8 @@ impl Stage {
         fs::write(path, text).unwrap();
     }
 
-    fn write_intent(&self) {
+    /// Writes what the node should be.
+    pub fn write_intent(&self) {
         let folder = self.path("intent/classes");
         fs::create_dir_all(&folder).unwrap();
         let index = json!({ "schema": "fleetc/index/v1", "fleet": "lab",
@@ -442,6 +443,18 @@ impl Stage {
         let intent = self.path("intent");
         let args = ["check", "--format", "json", "--intent", intent.to_str().unwrap()];
         self.run(&[&args[..], &["--source", &source]].concat())
+    }
+
+    /// Takes over what was set on the node.
+    pub fn reload(&mut self) {
+        let text = fs::read_to_string(self.path("state.json")).unwrap();
+        self.node = serde_json::from_str(&text).unwrap();
+    }
+
+    /// Calls that would have set something: name, index of the GPU, value.
+    pub fn setters(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.path(&format!("state.json{SETTERS}")));
+        log.unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
     /// How often a call was made, where a fault counts calls.

@@ -1,22 +1,24 @@
 //! The parent's side: it starts probes, waits for them no longer than it must, and ends them.
 //!
-//! Invariant: nothing here calls NVML. Every wait has an end, also for a process that cannot be killed
+//! Invariant: nothing here calls NVML, and nothing starts a thread, since each probe is a fork of this
+//! process. Every wait has an end, also for a process that cannot be killed
 //! because it waits in the kernel: that one is left behind, and noted so that no other is started on
 //! top of it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::ExitStatusExt;
+use std::fs::{self, File};
+use std::io::Read;
+use std::mem;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use fleetc_schema::pci::BusId;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use super::fork::{End, Fork};
 use super::probe::Told;
 use crate::state::{ProbeEnd, StuckProbe};
 
@@ -29,8 +31,14 @@ const LEAVE: Duration = Duration::from_millis(150);
 /// How often a probe that should be gone is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// How much is read of a probe at a time.
+const CHUNK: usize = 64 << 10;
+
+/// How often a pipe is read that nobody writes to any more: Linux gives it 64 KiB.
+const DRAIN: usize = 2;
+
 /// The longest line of a probe that is taken.
-const MAX_LINE: u64 = 16 << 20;
+const MAX_LINE: usize = 16 << 20;
 
 /// How a line of a probe starts.
 const STARTS: &[u8] = b"{\"call\":";
@@ -51,7 +59,7 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    /// Its word on the command line, and in notes.
+    /// Its word in notes.
     pub(super) fn word(self) -> String {
         match self {
             Self::Host => "host".to_owned(),
@@ -91,10 +99,11 @@ impl Ended {
     }
 }
 
+/// What a probe does, in its own process.
+pub(super) type Work<'a> = Box<dyn FnOnce(File) + 'a>;
+
 /// Starts probes, and knows those that earlier runs have left behind.
 pub(super) struct Engine {
-    /// This program.
-    program: PathBuf,
     /// How long any probe may live.
     lifetime: Duration,
     /// Where notes of running probes are kept; none if that folder cannot be had.
@@ -102,23 +111,55 @@ pub(super) struct Engine {
     /// Probes of earlier runs that still wait in the kernel.
     left: BTreeMap<Subject, u32>,
     /// Probes that wait until they are let go, so that the driver stays attached to its GPUs.
-    holding: Vec<(Child, ChildStdin, Option<PathBuf>)>,
+    holding: Vec<(Fork, Option<PathBuf>)>,
 }
 
 /// A probe that runs.
 struct Running {
     subject: Subject,
-    child: Child,
-    stdin: Option<ChildStdin>,
+    process: Fork,
     note: Option<PathBuf>,
+    /// What it has told since the end of a line.
+    partial: Vec<u8>,
     last: Option<Vec<u8>>,
     done: bool,
     closed: bool,
 }
 
-enum Event {
-    Line(Vec<u8>, bool),
-    Closed,
+impl Running {
+    fn is_awaited(&self) -> bool {
+        !self.done && !self.closed
+    }
+
+    /// Takes what it tells, once there is something.
+    fn take(&mut self) {
+        let mut chunk = vec![0; CHUNK];
+        let read = match self.process.told.read(&mut chunk) {
+            Ok(0) => None,
+            Ok(length) => chunk.get(..length),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return,
+            Err(_) => None,
+        };
+        let Some(read) = read else {
+            self.closed = true;
+            return;
+        };
+        let mut lines = read.split(|byte| *byte == b'\n');
+        let rest = lines.next_back().unwrap_or_default();
+        for line in lines {
+            let mut whole = mem::take(&mut self.partial);
+            whole.extend_from_slice(line);
+            if whole.starts_with(STARTS) {
+                self.done |= is_done(&whole);
+                self.last = Some(whole);
+            }
+        }
+        self.partial.extend_from_slice(rest);
+        if self.partial.len() > MAX_LINE {
+            self.process.kill();
+            self.closed = true;
+        }
+    }
 }
 
 #[expect(
@@ -129,15 +170,41 @@ fn now() -> Instant {
     Instant::now()
 }
 
+/// Waits for what probes tell, no longer than this, and takes it. False if there was nothing.
+fn take(running: &mut [Running], limit: Duration) -> bool {
+    let mut awaited: Vec<&mut Running> =
+        running.iter_mut().filter(|probe| probe.is_awaited()).collect();
+    let streams = awaited.iter().map(|probe| probe.process.told.as_fd());
+    let mut streams: Vec<PollFd<'_>> =
+        streams.map(|stream| PollFd::new(stream, PollFlags::POLLIN)).collect();
+    // Rounded up: a wait of nothing would turn in circles.
+    let limit = PollTimeout::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(PollTimeout::MAX);
+    if streams.is_empty() {
+        return false;
+    }
+    match poll(&mut streams, limit) {
+        Ok(0) => return false,
+        Err(error) => return error == Errno::EINTR,
+        Ok(_) => {}
+    }
+    let ready: Vec<bool> = streams.iter().map(|stream| stream.any() == Some(true)).collect();
+    for (probe, is_ready) in awaited.iter_mut().zip(ready) {
+        if is_ready {
+            probe.take();
+        }
+    }
+    true
+}
+
 impl Engine {
-    /// An engine of this program, with its notes in this folder.
-    pub(super) fn new(program: PathBuf, notes: &Path, lifetime: Duration) -> Self {
+    /// An engine with its notes in this folder.
+    pub(super) fn new(notes: &Path, lifetime: Duration) -> Self {
         let notes = match fs::create_dir_all(notes) {
             Ok(()) => Some(notes.to_owned()),
             Err(_) => None,
         };
         let left = notes.as_deref().map(left_behind).unwrap_or_default();
-        Self { program, lifetime, notes, left, holding: Vec::new() }
+        Self { lifetime, notes, left, holding: Vec::new() }
     }
 
     /// The process of an earlier run that is still about this.
@@ -152,123 +219,81 @@ impl Engine {
     /// Only if a process cannot be started.
     pub(super) fn run(
         &mut self,
-        probes: &[(Subject, Vec<OsString>)],
+        probes: Vec<(Subject, Work<'_>)>,
         limit: Duration,
     ) -> std::io::Result<Vec<Ended>> {
         let started = now();
-        let until = started + limit;
-        let (sender, events) = mpsc::channel();
+        let gone = self.gone();
         let mut running: Vec<Running> = Vec::with_capacity(probes.len());
-        for (number, (subject, arguments)) in probes.iter().enumerate() {
-            let spawned = Command::new(&self.program)
-                .arg("probe")
-                .arg(subject.word())
-                .arg(self.lifetime.as_millis().to_string())
-                .args(arguments)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn();
-            let mut child = match spawned {
-                Ok(child) => child,
+        for (subject, work) in probes {
+            let forked = Fork::start(|tell| {
+                // These are not for this one to hold.
+                running.clear();
+                self.holding.clear();
+                work(tell);
+            });
+            let process = match forked {
+                Ok(process) => process,
                 Err(error) => {
                     // None of those that started may outlive this.
-                    for mut probe in running {
-                        let _ = probe.child.kill();
-                    }
+                    running.iter_mut().for_each(|probe| probe.process.kill());
                     return Err(error);
                 }
             };
-            let notes = self.notes.as_deref();
-            let note = notes.and_then(|folder| note(folder, *subject, child.id(), self.lifetime));
-            if let Some(stdout) = child.stdout.take() {
-                let sender = sender.clone();
-                std::thread::spawn(move || {
-                    let mut lines = BufReader::new(stdout);
-                    loop {
-                        let mut line = Vec::new();
-                        let read = lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-                        if !matches!(read, Ok(length) if length > 0) {
-                            break;
-                        }
-                        // What was cut off in the middle says nothing, nor what a library prints.
-                        if !line.ends_with(b"\n") || !line.starts_with(STARTS) {
-                            continue;
-                        }
-                        let done = is_done(&line);
-                        if sender.send((number, Event::Line(line, done))).is_err() {
-                            return;
-                        }
-                    }
-                    let _ = sender.send((number, Event::Closed));
-                });
-            }
-            let stdin = child.stdin.take();
-            let (last, done, closed) = (None, false, false);
-            running.push(Running { subject: *subject, child, stdin, note, last, done, closed });
+            let notes = self.notes.as_deref().zip(gone);
+            let note = notes.and_then(|(folder, gone)| note(folder, subject, process.id(), gone));
+            let (partial, last, done, closed) = (Vec::new(), None, false, false);
+            running.push(Running { subject, process, note, partial, last, done, closed });
         }
-        drop(sender);
-        let take = |running: &mut Vec<Running>, (number, event): (usize, Event)| {
-            let Some(probe) = running.get_mut(number) else { return };
-            match event {
-                Event::Line(line, done) => {
-                    probe.last = Some(line);
-                    probe.done |= done;
-                }
-                Event::Closed => probe.closed = true,
-            }
-        };
-        while !running.iter().all(|probe| probe.done || probe.closed) {
-            match events.recv_timeout(until.saturating_duration_since(now())) {
-                Ok(event) => take(&mut running, event),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
+        let until = started + limit;
+        while take(&mut running, until.saturating_duration_since(now())) && now() < until {}
+        for probe in running.iter_mut().filter(|probe| probe.is_awaited()) {
+            probe.process.kill();
         }
-        for probe in running.iter_mut().filter(|probe| !probe.done && !probe.closed) {
-            // The error is that it is gone already.
-            let _ = probe.child.kill();
-        }
-        // What was under way when the probe was killed is still in the pipe.
-        while let Ok(event) = events.try_recv() {
-            take(&mut running, event);
+        // What was under way when the probe was killed is still in the pipe, which is no longer than this.
+        for _ in 0..DRAIN {
+            take(&mut running, Duration::ZERO);
         }
         let after_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(self.reap(running, after_ms))
+    }
+
+    /// When a probe that starts now should be gone, in seconds since boot.
+    fn gone(&self) -> Option<u64> {
+        // It ends itself two seconds after its deadline, if it can.
+        Some(uptime()?.saturating_add(self.lifetime.as_secs()).saturating_add(4))
     }
 
     /// Waits for processes that should be gone, for a short while.
     fn reap(&mut self, running: Vec<Running>, after_ms: u64) -> Vec<Ended> {
         let until = now() + REAP;
         let mut ended = Vec::with_capacity(running.len());
-        for mut probe in running {
-            if probe.done {
-                if let Some(stdin) = probe.stdin {
-                    self.holding.push((probe.child, stdin, probe.note));
-                }
-                ended.push(Ended { last: probe.last, stuck: None });
+        for Running { subject, mut process, note, last, done, closed, partial: _ } in running {
+            if done {
+                self.holding.push((process, note));
+                ended.push(Ended { last, stuck: None });
                 continue;
             }
-            drop(probe.stdin);
-            let pid = probe.child.id();
-            let end = match wait(&mut probe.child, until) {
-                Some(_) if !probe.closed => ProbeEnd::Killed { after_ms },
-                Some(status) => match status.signal() {
-                    // Killed at the deadline; the line that tells so was read first.
-                    Some(9) => ProbeEnd::Killed { after_ms },
-                    Some(signal) => ProbeEnd::Crashed { signal },
-                    None => ProbeEnd::Exited { code: status.code().unwrap_or(-1) },
-                },
+            let pid = process.id();
+            let end = match wait(&mut process, until) {
+                Some(_) if !closed => ProbeEnd::Killed { after_ms },
+                // Killed at the deadline; the line that tells so was read first.
+                Some(End::Signaled(9)) => ProbeEnd::Killed { after_ms },
+                Some(End::Signaled(signal)) => ProbeEnd::Crashed { signal },
+                Some(End::Exited(code)) => ProbeEnd::Exited { code },
                 None => ProbeEnd::Unkillable { after_ms },
             };
             match end {
-                ProbeEnd::Unkillable { .. } => keep(probe.note.as_deref(), probe.subject, pid),
-                _ => forget(probe.note.as_deref()),
+                ProbeEnd::Unkillable { .. } => keep(note.as_deref(), subject, pid),
+                _ => forget(note.as_deref()),
             }
-            let told = probe.last.as_deref().map(serde_json::from_slice::<Told<IgnoredAny>>);
+            let told = last.as_deref().map(serde_json::from_slice::<Told<IgnoredAny>>);
             let call = told.and_then(Result::ok).map(|told| told.call);
             let call = call.filter(|call| !call.is_empty());
-            let stuck = Some(StuckProbe { gpu: probe.subject.gpu(), call, end, pid });
-            ended.push(Ended { last: probe.last, stuck });
+            ended.push(Ended {
+                last,
+                stuck: Some(StuckProbe { gpu: subject.gpu(), call, end, pid }),
+            });
         }
         ended
     }
@@ -277,14 +302,10 @@ impl Engine {
     /// longer to end is left to end by itself.
     pub(super) fn finish(self) {
         let until = now() + LEAVE;
-        let mut leaving = Vec::new();
-        for (child, stdin, note) in self.holding {
-            // The end of its input is what it waits for.
-            drop(stdin);
-            leaving.push((child, note));
-        }
-        for (mut child, note) in leaving {
-            if wait(&mut child, until).is_some() {
+        let mut leaving = self.holding;
+        leaving.iter_mut().for_each(|(process, _)| process.let_go());
+        for (mut process, note) in leaving {
+            if wait(&mut process, until).is_some() {
                 forget(note.as_deref());
             }
         }
@@ -298,22 +319,19 @@ fn is_done(line: &[u8]) -> bool {
 }
 
 /// Waits for a process until then.
-fn wait(child: &mut Child, until: Instant) -> Option<ExitStatus> {
+fn wait(process: &mut Fork, until: Instant) -> Option<End> {
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if now() < until => std::thread::sleep(LOOK_EVERY),
-            Ok(None) | Err(_) => return None,
+        match process.try_wait() {
+            Some(end) => return Some(end),
+            None if now() < until => std::thread::sleep(LOOK_EVERY),
+            None => return None,
         }
     }
 }
 
 /// Notes that a process runs, what it is about, and when it should be gone.
-fn note(folder: &Path, subject: Subject, pid: u32, lifetime: Duration) -> Option<PathBuf> {
+fn note(folder: &Path, subject: Subject, pid: u32, gone: u64) -> Option<PathBuf> {
     let (start, _) = process(pid)?;
-    let uptime = uptime()?;
-    // It ends itself two seconds after its deadline, if it can.
-    let gone = uptime.saturating_add(lifetime.as_secs()).saturating_add(4);
     let file = folder.join(format!("probe-{pid}"));
     fs::write(&file, format!("{} {start} {gone}\n", subject.word())).ok()?;
     Some(file)
@@ -362,7 +380,7 @@ fn left_behind(folder: &Path) -> BTreeMap<Subject, u32> {
 
 /// When a process started, in ticks since boot, and its state: fields 22 and 3 of `/proc/PID/stat`.
 fn process(pid: u32) -> Option<(u64, char)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = of_kernel(&format!("/proc/{pid}/stat"))?;
     // The name, in parentheses, may hold anything.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?.chars().next()?;
@@ -370,7 +388,14 @@ fn process(pid: u32) -> Option<(u64, char)> {
 }
 
 fn uptime() -> Option<u64> {
-    fs::read_to_string("/proc/uptime").ok()?.split('.').next()?.parse().ok()
+    of_kernel("/proc/uptime")?.split('.').next()?.parse().ok()
+}
+
+/// A short file of the kernel, which gives it in one piece.
+fn of_kernel(path: &str) -> Option<String> {
+    let mut text = [0; 1024];
+    let length = File::open(path).ok()?.read(&mut text).ok()?;
+    Some(String::from_utf8_lossy(text.get(..length)?).into_owned())
 }
 
 #[cfg(test)]

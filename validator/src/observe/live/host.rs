@@ -34,6 +34,27 @@ const NVIDIA: &str = "0x10de";
 /// `O_NONBLOCK` of Linux on every processor that has NVIDIA's driver.
 const O_NONBLOCK: i32 = 0o4000;
 
+/// Where systemd has control groups: version 2, then version 1.
+const CONTROL_GROUPS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/systemd"];
+
+/// The agent of a scheduler: units that run it, and control groups of what it has started, which may
+/// outlive it.
+struct Agent {
+    units: &'static [&'static str],
+    work: &'static [&'static str],
+}
+
+/// Source: Slurm, "Control Group v2 plugin": steps are in `slurmstepd.scope`.
+const SLURM: Agent = Agent { units: &["slurmd"], work: &["system.slice/slurmstepd.scope"] };
+
+/// Source: Kubernetes, "About cgroup v2" and KubeletConfiguration (`cgroupRoot`): pods are below
+/// `kubepods.slice` with the driver systemd, below `kubepods` with cgroupfs. K3s and RKE2 run the
+/// kubelet in their own process.
+const KUBERNETES: Agent = Agent {
+    units: &["kubelet", "k3s", "k3s-agent", "rke2-server", "rke2-agent"],
+    work: &["kubepods.slice", "kubepods"],
+};
+
 /// What the probe of the host finds.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -108,6 +129,9 @@ pub(super) fn read(root: &Path, extra: &Extra, probe: &Probe<Host>) {
     let imex = files.service("nvidia-imex", Some("nvidia-imex"));
     let persistenced = files.service("nvidia-persistenced", None);
     probe.set(|found| (found.host.imex, found.host.persistenced) = (imex, persistenced));
+    entering("reading /sys/fs/cgroup");
+    let (slurmd, kubelet) = (files.agent(&SLURM), files.agent(&KUBERNETES));
+    probe.set(|found| (found.host.slurmd, found.host.kubelet) = (slurmd, kubelet));
     entering("asking slurmd");
     let gres = match &extra.slurmd {
         Some(slurmd) => slurm_gres(slurmd),
@@ -553,33 +577,63 @@ impl Files<'_> {
         Reading::Value(log.finish())
     }
 
-    /// A unit, by what systemd leaves in the file system, and its program's version.
+    /// A unit and its program's version.
     fn service(&self, unit: &str, program: Option<&str>) -> Service {
-        let groups = ["sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice"];
-        let processes = groups
-            .iter()
-            .find_map(|slice| self.text(&format!("{slice}/{unit}.service/cgroup.procs")).ok());
+        let version = match program {
+            Some(program) => version(&self.root.join("usr/bin").join(program)),
+            None => Reading::Unknown("not read".to_owned()),
+        };
+        Service { unit: self.unit(unit), version }
+    }
+
+    /// A unit, by what systemd leaves in the file system.
+    fn unit(&self, unit: &str) -> Reading<UnitState> {
+        let slice = "system.slice";
         let folders = ["etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"];
         let is_installed = || {
             folders.iter().any(|folder| {
                 self.root.join(folder).join(format!("{unit}.service")).symlink_metadata().is_ok()
             })
         };
-        let has_groups = groups.iter().any(|slice| self.root.join(slice).is_dir());
-        let unit = match processes {
-            Some(processes) if !processes.trim().is_empty() => Reading::Value(UnitState::Active),
-            Some(_) => Reading::Value(UnitState::Inactive),
-            None if !has_groups => {
+        let has_groups =
+            || CONTROL_GROUPS.iter().any(|groups| self.root.join(groups).join(slice).is_dir());
+        match self.has_processes(&format!("{slice}/{unit}.service")) {
+            Some(true) => Reading::Value(UnitState::Active),
+            Some(false) => Reading::Value(UnitState::Inactive),
+            None if !has_groups() => {
                 Reading::Unknown("systemd's control groups are not to be seen".to_owned())
             }
             None if is_installed() => Reading::Value(UnitState::Inactive),
             None => Reading::Value(UnitState::NotFound),
+        }
+    }
+
+    /// Whether a control group has processes, itself or below; none if it is not there.
+    fn has_processes(&self, group: &str) -> Option<bool> {
+        let file = |name: &str| {
+            CONTROL_GROUPS
+                .iter()
+                .find_map(|groups| self.text(&format!("{groups}/{group}/{name}")).ok())
         };
-        let version = match program {
-            Some(program) => version(&self.root.join("usr/bin").join(program)),
-            None => Reading::Unknown("not read".to_owned()),
-        };
-        Service { unit, version }
+        let processes = file("cgroup.procs")?;
+        // A service that makes groups of its own has its processes below; version 2 only tells.
+        let below = file("cgroup.events").is_some_and(|text| text.contains("populated 1"));
+        Some(below || !processes.trim().is_empty())
+    }
+
+    /// Whether the agent of a scheduler runs, or what it has started.
+    fn agent(&self, agent: &Agent) -> Reading<UnitState> {
+        let units: Vec<_> = agent.units.iter().map(|unit| self.unit(unit)).collect();
+        let has_work = agent.work.iter().any(|group| self.has_processes(group) == Some(true));
+        let is = |state: UnitState| units.contains(&Reading::Value(state));
+        if has_work || is(UnitState::Active) {
+            return Reading::Value(UnitState::Active);
+        }
+        match units.iter().find(|unit| unit.value().is_none()) {
+            Some(unknown) => unknown.clone(),
+            None if is(UnitState::Inactive) => Reading::Value(UnitState::Inactive),
+            None => Reading::Value(UnitState::NotFound),
+        }
     }
 }
 

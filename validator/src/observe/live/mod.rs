@@ -5,6 +5,8 @@
 //! costs its own readings only. What a probe had read before it was ended is kept.
 
 mod engine;
+#[expect(unsafe_code, reason = "a fork takes the word of its caller")]
+mod fork;
 mod gpu;
 mod host;
 mod inventory;
@@ -13,10 +15,10 @@ mod probe;
 mod programs;
 #[expect(unsafe_code, reason = "NVML is a library of C functions")]
 mod raw;
+mod set;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -24,13 +26,15 @@ use fleetc_schema::pci::BusId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use self::engine::{Ended, Engine, Subject};
+use self::engine::{Ended, Engine, Subject, Work};
 use self::host::Host;
 use self::inventory::{Inventory, Progress};
 use self::probe::{Probe, Told, words};
 use self::raw::{Fault, Nvml};
 use super::{Observe, ObserveError};
 use crate::state::{GpuState, NodeState, ProbeEnd, Reading, RefusedGpu, StuckProbe};
+
+pub use self::set::Setting;
 
 /// The name that the loader looks NVML up by.
 pub const LIBRARY: &str = "libnvidia-ml.so.1";
@@ -41,8 +45,6 @@ pub const STATE_DIR: &str = "/run/fleetc-validate";
 /// How the node is read.
 #[derive(Debug, Clone)]
 pub struct Live {
-    /// This program, which is started again for each probe.
-    pub program: PathBuf,
     /// NVML: a name that the loader looks up, or a path.
     pub library: OsString,
     /// Where `/sys`, `/proc` and `/dev` are.
@@ -100,8 +102,32 @@ impl Live {
         Ok(state)
     }
 
+    /// Sets something of a GPU, in a process of its own. One that does not answer in time is ended, and
+    /// then nobody knows whether it is set: read it again.
+    ///
+    /// # Errors
+    /// Says why it is not set, or may not be.
+    pub fn set(&self, gpu: BusId, setting: Setting) -> Result<(), String> {
+        let mut run = self.start();
+        let subject = Subject::Gpu(gpu);
+        if let Some(left) = run.engine.left(subject) {
+            return Err(unanswered(&left));
+        }
+        let work: Work<'_> = Box::new(move |tell| {
+            set::run(tell, gpu, self.deadline, &self.library, setting);
+        });
+        let ended = run.spawn(vec![(subject, work)], self.deadline);
+        let ended = ended.map_err(|error| crate::cli::chain(&error))?.pop();
+        run.engine.finish();
+        match ended {
+            Some(Ended { stuck: Some(stuck), .. }) => Err(unanswered(&stuck)),
+            Some(ended) => set::outcome(&ended),
+            None => Err("its process told nothing".to_owned()),
+        }
+    }
+
     fn start(&self) -> Run<'_> {
-        let engine = Engine::new(self.program.clone(), &self.state_dir, self.deadline);
+        let engine = Engine::new(&self.state_dir, self.deadline);
         Run { live: self, engine, started: now() }
     }
 }
@@ -130,12 +156,12 @@ impl Run<'_> {
         // A half at most, so that a hang here leaves time for the GPUs.
         let limit = self.live.deadline / 2;
         let mut state = NodeState::default();
-        let mut probes = vec![(Subject::Host, self.host_arguments())];
+        let mut probes = vec![(Subject::Host, self.live.host())];
         let left = self.engine.left(Subject::Inventory);
         if left.is_none() {
-            probes.push((Subject::Inventory, self.nvml_arguments()));
+            probes.push((Subject::Inventory, self.live.inventory()));
         }
-        let mut ended = self.spawn(&probes, limit)?.into_iter();
+        let mut ended = self.spawn(probes, limit)?.into_iter();
         let host = ended.next().map_or_else(Host::default, |ended| {
             let host = told(&ended);
             state.stuck.extend(ended.stuck);
@@ -189,16 +215,15 @@ impl Run<'_> {
         for bus_id in all {
             match self.engine.left(Subject::Gpu(bus_id)) {
                 Some(left) => found.push((bus_id, None, Some(left))),
-                None => probes.push((Subject::Gpu(bus_id), self.gpu_arguments(false))),
+                None => probes.push(bus_id),
             }
         }
         // A quarter is kept for second readings, so that a GPU that hangs leaves time for those of
         // the others.
         let limit = self.left().saturating_sub(self.live.deadline / 4);
-        let ended = self.spawn(&probes, limit)?;
-        for ((subject, _), ended) in probes.iter().zip(ended) {
+        let ended = self.spawn_gpus(&probes, self.live.extent(), limit)?;
+        for (bus_id, ended) in probes.into_iter().zip(ended) {
             let told = ended.told::<GpuProbe>();
-            let Some(bus_id) = subject.gpu() else { continue };
             found.push((bus_id, told.map(|told| told.state), ended.stuck));
         }
         found.sort_by_key(|(bus_id, ..)| *bus_id);
@@ -246,18 +271,17 @@ impl Run<'_> {
     ) -> Result<(), ObserveError> {
         let stuck: BTreeSet<Option<BusId>> = state.stuck.iter().map(|stuck| stuck.gpu).collect();
         let again = again.iter().filter(|bus_id| !stuck.contains(&Some(**bus_id)));
-        let probes: Vec<(Subject, Vec<OsString>)> =
-            again.map(|bus_id| (Subject::Gpu(*bus_id), self.gpu_arguments(true))).collect();
+        let probes: Vec<BusId> = again.copied().collect();
         let limit = self.left();
         let mut ended = match limit.is_zero() {
             true => Vec::new(),
-            false => self.spawn(&probes, limit)?,
+            false => self.spawn_gpus(&probes, Extent::Volatile, limit)?,
         }
         .into_iter();
         let Reading::Value(gpus) = &mut state.gpus else { return Ok(()) };
-        for (subject, _) in &probes {
+        for bus_id in probes {
             let ended = ended.next();
-            let gpu = gpus.iter_mut().find(|gpu| Some(gpu.bus_id) == subject.gpu());
+            let gpu = gpus.iter_mut().find(|gpu| gpu.bus_id == bus_id);
             let Some(gpu) = gpu else { continue };
             let told = ended.as_ref().and_then(Ended::told::<GpuProbe>);
             state.stuck.extend(ended.and_then(|ended| ended.stuck));
@@ -286,33 +310,75 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn spawn(
+    /// One probe for each of these GPUs.
+    fn spawn_gpus(
         &mut self,
-        probes: &[(Subject, Vec<OsString>)],
+        gpus: &[BusId],
+        extent: Extent,
         limit: Duration,
     ) -> Result<Vec<Ended>, ObserveError> {
-        let program = &self.live.program;
-        let failed = |source| ObserveError::Probe { program: program.clone(), source };
-        self.engine.run(probes, limit.min(self.live.deadline)).map_err(failed)
+        let live = self.live;
+        let probe = |bus_id: &BusId| (Subject::Gpu(*bus_id), live.gpu(*bus_id, extent));
+        self.spawn(gpus.iter().map(probe).collect(), limit)
     }
 
-    fn host_arguments(&self) -> Vec<OsString> {
-        let Live { root, slurmd, kubernetes_node, .. } = self.live;
-        let path = |path: &Option<PathBuf>| path.clone().map(OsString::from).unwrap_or_default();
-        vec![root.clone().into(), path(slurmd), path(kubernetes_node)]
+    fn spawn(
+        &mut self,
+        probes: Vec<(Subject, Work<'_>)>,
+        limit: Duration,
+    ) -> Result<Vec<Ended>, ObserveError> {
+        self.engine.run(probes, limit.min(self.live.deadline)).map_err(ObserveError::Probe)
+    }
+}
+
+/// How much of a GPU is read.
+#[derive(Debug, Clone, Copy)]
+enum Extent {
+    /// Everything but the checksum of the InfoROM.
+    Usual,
+    /// That too.
+    WithInforom,
+    /// What is read twice.
+    Volatile,
+}
+
+/// What probes do, in their own processes.
+impl Live {
+    fn extent(&self) -> Extent {
+        match self.inforom {
+            true => Extent::WithInforom,
+            false => Extent::Usual,
+        }
     }
 
-    fn nvml_arguments(&self) -> Vec<OsString> {
-        vec![self.live.library.clone()]
+    fn host(&self) -> Work<'_> {
+        Box::new(|tell| {
+            let probe = Probe::start(tell, Host::default(), self.deadline);
+            let extra = host::Extra {
+                slurmd: self.slurmd.clone(),
+                kubernetes_node: self.kubernetes_node.clone(),
+            };
+            host::read(&self.root, &extra, &probe);
+            probe.finish();
+        })
     }
 
-    fn gpu_arguments(&self, again: bool) -> Vec<OsString> {
-        let what = match (again, self.live.inforom) {
-            (true, _) => "again",
-            (false, true) => "inforom",
-            (false, false) => "all",
-        };
-        vec![self.live.library.clone(), what.into()]
+    fn inventory(&self) -> Work<'_> {
+        Box::new(|tell| {
+            let probe = Probe::start(tell, Inventory::default(), self.deadline);
+            inventory::read(&self.library, &probe);
+            probe.finish();
+        })
+    }
+
+    fn gpu(&self, bus_id: BusId, extent: Extent) -> Work<'_> {
+        Box::new(move |tell| {
+            let gpu = GpuState::new(bus_id, 0);
+            let start = GpuProbe { gpu, refused: None, failed: None, has_index: false };
+            let probe = Probe::start(tell, start, self.deadline);
+            read_gpu(bus_id, &self.library, extent, &probe);
+            probe.finish();
+        })
     }
 }
 
@@ -501,75 +567,31 @@ fn why_not(inventory: &Inventory, host: &Host, stuck: Option<&StuckProbe>) -> Op
     }
 }
 
-/// The side of a probe: reads what it is asked for, and tells it on stdout. Gives the exit code.
-///
-/// The arguments are those that this module gives: they are no interface to anyone else.
-pub fn run_probe(arguments: &[OsString]) -> u8 {
-    let text = |at: usize| arguments.get(at).and_then(|argument| argument.to_str());
-    let path = |at: usize| {
-        let path = arguments.get(at).filter(|path| !path.is_empty());
-        path.map(PathBuf::from)
-    };
-    let subject = text(0).and_then(Subject::parse);
-    let limit = text(1).and_then(|limit| limit.parse().ok()).map(Duration::from_millis);
-    let (Some(subject), Some(limit), Some(first)) = (subject, limit, arguments.get(2)) else {
-        return crate::cli::EXIT_USAGE;
-    };
-    match subject {
-        Subject::Host => {
-            let probe = Probe::start(Host::default(), limit);
-            let extra = host::Extra { slurmd: path(3), kubernetes_node: path(4) };
-            host::read(&PathBuf::from(first), &extra, &probe);
-            probe.finish();
-        }
-        Subject::Inventory => {
-            let probe = Probe::start(Inventory::default(), limit);
-            inventory::read(first, &probe);
-            probe.finish();
-        }
-        Subject::Gpu(bus_id) => run_gpu(bus_id, limit, first, text(3)),
-    }
-    // Without persistence mode the driver leaves a GPU when the last process does, and takes seconds
-    // to come back. So this stays until the parent is done with all of them.
-    let mut nothing = [0];
-    let _ = io::stdin().read(&mut nothing);
-    0
-}
-
-fn run_gpu(bus_id: BusId, limit: Duration, library: &OsStr, what: Option<&str>) {
-    let gpu = GpuState::new(bus_id, 0);
-    let start = GpuProbe { gpu, refused: None, failed: None, has_index: false };
-    let all = Probe::start(start, limit);
+fn read_gpu(bus_id: BusId, library: &OsStr, extent: Extent, all: &Probe<GpuProbe>) {
     let nvml = match Nvml::load(library) {
         Ok(nvml) => nvml,
-        Err(why) => {
-            all.set(|found| found.failed = Some(why));
-            return all.finish();
-        }
+        Err(why) => return all.set(|found| found.failed = Some(why)),
     };
     if let Err(fault) = nvml.init() {
-        all.set(|found| found.failed = Some(format!("nvmlInit_v2: {}", words(fault))));
-        return all.finish();
+        return all.set(|found| found.failed = Some(format!("nvmlInit_v2: {}", words(fault))));
     }
-    let handle = nvml.by_bus_id(&bus_id.to_string());
-    match handle {
-        Ok(device) => {
-            if let Ok(index) = nvml.index(device) {
-                all.set(|found| (found.gpu.index, found.has_index) = (index, true));
-            }
-            match what {
-                Some("again") => {
-                    gpu::read_volatile(&nvml, device, &all);
-                    gpu::read_condition(&all);
-                }
-                what => {
-                    let extra = gpu::Extra { inforom: what == Some("inforom") };
-                    gpu::read(&nvml, device, extra, &all);
-                }
-            }
+    let device = match nvml.by_bus_id(&bus_id.to_string()) {
+        Ok(device) => device,
+        Err(Fault::Code(code)) if is_definite(code) => {
+            return all.set(|found| found.refused = Some(code));
         }
-        Err(Fault::Code(code)) if is_definite(code) => all.set(|found| found.refused = Some(code)),
-        Err(fault) => all.set(|found| found.failed = Some(words(fault))),
+        Err(fault) => return all.set(|found| found.failed = Some(words(fault))),
+    };
+    if let Ok(index) = nvml.index(device) {
+        all.set(|found| (found.gpu.index, found.has_index) = (index, true));
     }
-    all.finish();
+    let inforom = match extent {
+        Extent::Volatile => {
+            gpu::read_volatile(&nvml, device, all);
+            return gpu::read_condition(all);
+        }
+        Extent::WithInforom => true,
+        Extent::Usual => false,
+    };
+    gpu::read(&nvml, device, gpu::Extra { inforom }, all);
 }

@@ -4,6 +4,7 @@
 //! line of JSON when it is done. If it takes long, a second thread prints what was read so far, and
 //! which call is waited for, so that nothing is lost when the probe is killed.
 
+use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,19 +49,20 @@ pub(super) struct Told<S> {
 pub(super) struct Probe<S>(Arc<Mutex<Progress<S>>>);
 
 struct Progress<S> {
+    out: File,
     state: S,
     changed: bool,
     told: String,
 }
 
 impl<S: Serialize + Send + 'static> Probe<S> {
-    /// Starts to read into a state, within a deadline.
+    /// Starts to read into a state, within a deadline, and tells it there.
     #[expect(
         clippy::disallowed_methods,
         reason = "a deadline needs a clock; it reaches no output but as a reading that is missing"
     )]
-    pub(super) fn start(state: S, deadline: Duration) -> Self {
-        let progress = Progress { state, changed: false, told: String::new() };
+    pub(super) fn start(out: File, state: S, deadline: Duration) -> Self {
+        let progress = Progress { out, state, changed: false, told: String::new() };
         let probe = Self(Arc::new(Mutex::new(progress)));
         let (watched, started) = (Arc::clone(&probe.0), Instant::now());
         std::thread::spawn(move || {
@@ -104,8 +106,7 @@ fn tell<S: Serialize>(progress: &Mutex<Progress<S>>, done: bool) {
     let told = Told { call: call.to_owned(), done, state: &progress.state };
     let Ok(mut line) = serde_json::to_vec(&told) else { return };
     line.push(b'\n');
-    let mut out = std::io::stdout().lock();
-    if out.write_all(&line).and_then(|()| out.flush()).is_err() {
+    if progress.out.write_all(&line).is_err() {
         // Nobody reads any more.
         std::process::abort();
     }

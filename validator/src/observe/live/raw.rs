@@ -7,7 +7,7 @@
 //! Each call notes its name first, so that a hang can be named. Source: nvml.h, API 13.
 
 use std::ffi::{CString, OsStr, c_char, c_int, c_uint, c_ulong, c_ulonglong};
-use std::mem::size_of;
+use std::mem::{ManuallyDrop, size_of};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -45,8 +45,10 @@ const RETRY_AFTER: Duration = Duration::from_millis(50);
 const MOST: usize = 4096;
 
 /// The library, loaded.
+///
+/// It is never unloaded: what the library does then could let go the GPUs before all are read.
 pub(super) struct Nvml {
-    lib: sys::NvmlLib,
+    lib: ManuallyDrop<sys::NvmlLib>,
 }
 
 /// A GPU, or a MIG device. Lives as long as the process: nothing here shuts NVML down.
@@ -274,7 +276,7 @@ impl Nvml {
         // SAFETY: loading runs the library's initialisers. It is the NVML that the administrator has
         // installed or named, and this process exists to call it.
         let lib = unsafe { sys::NvmlLib::new(library) };
-        lib.map(|lib| Self { lib }).map_err(|error| error.to_string())
+        lib.map(|lib| Self { lib: ManuallyDrop::new(lib) }).map_err(|error| error.to_string())
     }
 
     pub(super) fn init(&self) -> Outcome<()> {
@@ -650,25 +652,52 @@ impl Nvml {
         call!(self, nvmlDeviceGetGspFirmwareVersion(device.0, buffer.as_mut_ptr()))?;
         Ok(text(&buffer))
     }
+}
 
-    /// Process ids of compute processes.
-    pub(super) fn compute_processes(&self, device: Device) -> Outcome<Vec<u32>> {
-        let mut count: c_uint = 0;
-        let asked =
-            call!(self, nvmlDeviceGetComputeRunningProcesses_v3(device.0, &mut count, null_mut()));
-        match asked {
-            Ok(()) => return Ok(Vec::new()),
-            Err(INSUFFICIENT_SIZE) => {}
-            Err(fault) => return Err(fault),
+/// Methods for functions that list the processes of a GPU: their ids.
+macro_rules! processes {
+    ($($name:ident = $symbol:ident;)+) => {
+        impl Nvml {
+            $(pub(super) fn $name(&self, device: Device) -> Outcome<Vec<u32>> {
+                let mut count: c_uint = 0;
+                match call!(self, $symbol(device.0, &mut count, null_mut())) {
+                    Ok(()) => return Ok(Vec::new()),
+                    Err(INSUFFICIENT_SIZE) => {}
+                    Err(fault) => return Err(fault),
+                }
+                // More may have started since.
+                let most = room(count.saturating_add(64));
+                let mut processes = vec![zeroed!(sys::nvmlProcessInfo_t); most];
+                count = length(&processes);
+                let infos = processes.as_mut_ptr();
+                call!(self, $symbol(device.0, &mut count, infos))?;
+                Ok(first(processes, count).map(|process| process.pid).collect())
+            })+
         }
-        // More may have started since.
-        let most = room(count.saturating_add(64));
-        let mut processes = vec![zeroed!(sys::nvmlProcessInfo_t); most];
-        count = length(&processes);
-        let infos = processes.as_mut_ptr();
-        call!(self, nvmlDeviceGetComputeRunningProcesses_v3(device.0, &mut count, infos))?;
-        Ok(first(processes, count).map(|process| process.pid).collect())
-    }
+    };
+}
+
+processes! {
+    compute_processes = nvmlDeviceGetComputeRunningProcesses_v3;
+    mps_processes = nvmlDeviceGetMPSComputeRunningProcesses_v3;
+}
+
+/// Methods for functions that take a device and set one number of it. They need root.
+macro_rules! setters {
+    ($($name:ident = $symbol:ident;)+) => {
+        impl Nvml {
+            $(pub(super) fn $name(&self, device: Device, value: u32) -> Outcome<()> {
+                call!(self, $symbol(device.0, value))
+            })+
+        }
+    };
+}
+
+// These three and no others: what takes a reset, a reboot or a new driver is for people to do.
+setters! {
+    set_persistence = nvmlDeviceSetPersistenceMode;
+    set_compute_mode = nvmlDeviceSetComputeMode;
+    set_power_limit = nvmlDeviceSetPowerManagementLimit;
 }
 
 /// Room for so many entries, within reason; at least one, so that a pointer is never dangling.
