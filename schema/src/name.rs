@@ -35,6 +35,14 @@ pub enum NameError {
         /// The rule in words.
         rule: &'static str,
     },
+    /// No path that something can be mounted at.
+    #[error(
+        "`{name}` is no mount point: write an absolute path without `.`, `..`, `//` and a `/` at its end"
+    )]
+    MountPoint {
+        /// The path as written.
+        name: String,
+    },
     /// A word with a meaning of its own in a consumer.
     #[error("`{name}` is reserved by {by}")]
     Reserved {
@@ -47,6 +55,8 @@ pub enum NameError {
 
 /// The longest RFC 1123 label.
 const LABEL_LIMIT: usize = 63;
+/// The longest path of a mount that is taken; Linux has none above 4096 bytes.
+const PATH_LIMIT: usize = 255;
 const LABEL_RULE: &str =
     "use lower-case letters, digits and `-`, starting and ending with a letter or digit";
 
@@ -118,6 +128,33 @@ fn check_class(name: &str) -> Result<(), NameError> {
             }
         }
     })
+}
+
+/// Checks where a file system is mounted: an absolute path as the kernel prints it.
+fn check_mount_point(path: &str) -> Result<(), NameError> {
+    check_length(path, PATH_LIMIT)?;
+    let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+    let is_path =
+        path == "/" || path.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_plain));
+    match is_path && !path.contains(|c: char| c.is_control() || c == '\\') {
+        true => Ok(()),
+        false => Err(NameError::MountPoint { name: path.to_owned() }),
+    }
+}
+
+/// Checks the type of a file system: `xfs`, `nfs4`, `fuse.s3fs`.
+fn check_file_system(name: &str) -> Result<(), NameError> {
+    check_length(name, LABEL_LIMIT)?;
+    let allowed =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_');
+    match name.chars().find(|c| !allowed(*c)) {
+        None => Ok(()),
+        Some(character) => Err(NameError::Character {
+            name: name.to_owned(),
+            character,
+            rule: "write it as the kernel does, such as `xfs`, `nfs4` or `fuse.s3fs`",
+        }),
+    }
 }
 
 fn check_length(name: &str, limit: usize) -> Result<(), NameError> {
@@ -207,6 +244,10 @@ names! {
     SystemName, check_key;
     /// Key of a GPU product in the catalog.
     GpuName, check_key;
+    /// Where a file system is mounted.
+    MountPoint, check_mount_point;
+    /// Type of a file system, as `/proc/mounts` has it.
+    FileSystem, check_file_system;
 }
 
 #[cfg(test)]
@@ -225,6 +266,22 @@ mod tests {
     fn slurm_reserves_partition_names_in_any_case() {
         assert!(matches!(PartitionName::new("Default"), Err(NameError::Reserved { .. })));
         assert!(PartitionName::new("gpu_long").is_ok());
+    }
+
+    #[test]
+    fn mount_points_are_as_the_kernel_prints_them() {
+        for right in ["/", "/scratch", "/mnt/local scratch", "/a.b/..c"] {
+            assert!(MountPoint::new(right).is_ok(), "{right}");
+        }
+        let long = format!("/{}", "x".repeat(255));
+        for wrong in ["", "scratch", "/scratch/", "//", "/a//b", "/a/../b", "/a/.", "/a\nb", &long]
+        {
+            assert!(MountPoint::new(wrong).is_err(), "{wrong}");
+        }
+        assert!(FileSystem::new("fuse.s3fs").is_ok());
+        for wrong in ["", "XFS", "ext4 xfs"] {
+            assert!(FileSystem::new(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -26,6 +26,15 @@ pub fn conforming(node: &str, class: &NodeClass) -> Value {
     let nvlinks = nvlinks.or(class.gpu.as_ref().map(|gpu| gpu.nvlinks)).unwrap_or(0);
     let generation = policy.and_then(|policy| policy.pcie_gen).unwrap_or(5);
     let width = policy.and_then(|policy| policy.pcie_width).unwrap_or(16);
+    let mounts = policy.into_iter().flat_map(|policy| &policy.mounts).map(|mount| {
+        let kind = mount.kind.as_ref().map_or("ext4", |kind| kind.as_str());
+        json!({ "target": mount.target, "source": "/dev/md0", "type": kind, "read_only": false })
+    });
+    let mounts: Vec<Value> = mounts.collect();
+    let hugepages = policy.into_iter().flat_map(|policy| &policy.hugepages).map(
+        |pages| json!({ "size_kib": pages.size.kib(), "total": pages.count, "free": pages.count }),
+    );
+    let hugepages: Vec<Value> = hugepages.collect();
     let power = policy.and_then(|policy| policy.power_limit).map_or(300, |watts| watts.0);
     let power = json!({ "value": power * 1_000 });
     let ecc = policy.and_then(|policy| policy.ecc).unwrap_or(true);
@@ -150,6 +159,8 @@ pub fn conforming(node: &str, class: &NodeClass) -> Value {
             "gpus": { "value": gpus },
             "peers": { "value": pairs },
             "host": {
+                "mounts": { "value": mounts },
+                "hugepages": { "value": hugepages },
                 "uptime": { "value": "1d" },
                 "kernel_log": { "value": { "events": [], "truncated": false } },
                 "modules": { "value": ["nvidia", "nvidia_uvm"] },

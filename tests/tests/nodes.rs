@@ -192,7 +192,10 @@ fn state_of(base: &Map<String, Value>) -> Value {
     }
     let caps = cut(base, &mut gpus);
     let pci = addresses.iter().map(|address| {
+        // Buses of the second socket have the higher numbers.
+        let numa = u8::from(address.as_bytes()[9] >= b'8');
         json!({
+            "link": { "numa_node": { "value": numa } },
             "bus_id": address, "device_id": device_id,
             "answers": { "value": true }, "kernel_driver": { "value": "nvidia" },
         })

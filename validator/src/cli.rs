@@ -15,9 +15,10 @@ use fleetc_schema::units::{Milliseconds, Seconds};
 use crate::compare::{self, Options};
 use crate::fix::{self, Fix, Outcome, Proof};
 use crate::intent;
-use crate::observe::{self, Live, NvidiaSmi, Observe, ObserveError, Snapshot};
+use crate::observe::{self, History, Live, NvidiaSmi, Observe, ObserveError, Snapshot};
 use crate::outlet::{Outlet, Sinks, complain, print, unwritten};
 use crate::report::{Report, Verdict};
+use crate::state::{NodeState, UnixTime};
 
 pub use crate::outlet::ExitStyle;
 
@@ -104,7 +105,21 @@ struct Check {
     #[arg(long, value_name = "TIME", default_value_t = compare::GRACE)]
     grace: Seconds,
     #[command(flatten)]
+    before: Before,
+    #[command(flatten)]
     outlet: Outlet,
+}
+
+/// What was read on the node before, for what must not grow.
+#[derive(Debug, Args)]
+struct Before {
+    /// A snapshot of before: errors that have grown since are told.
+    #[arg(long, value_name = "FILE", conflicts_with = "history")]
+    earlier: Option<PathBuf>,
+    /// The same from run to run: compare with what this file keeps of a day or two ago, and keep there
+    /// what is read now. A file that is not there yet, or is damaged, is made anew.
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
 }
 
 /// What nvidia-smi prints beside its XML.
@@ -214,10 +229,11 @@ struct LiveArguments {
 }
 
 impl LiveArguments {
-    fn live(self) -> Live {
+    fn live(self, now: Option<u64>) -> Live {
         let Self { library, root, deadline, state_dir, slurmd, kubernetes_node, inforom } = self;
         let deadline = Duration::from_millis(deadline.0);
-        Live { library, root, state_dir, deadline, slurmd, kubernetes_node, inforom }
+        let now = now.map(UnixTime);
+        Live { library, root, state_dir, deadline, slurmd, kubernetes_node, inforom, now }
     }
 }
 
@@ -318,11 +334,11 @@ pub fn run(
 }
 
 fn run_check(arguments: Check, env: Environment, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let Check { intent, node, source, live, captures, grace, outlet } = arguments;
+    let Check { intent, node, source, live, captures, grace, before, outlet } = arguments;
     let now = env.now;
     let result = named(node, &env).and_then(|node| {
-        let readings = Readings { source, live: live.live(), captures };
-        check(&intent, readings, node, grace, err).map_err(|error| {
+        let readings = Readings { source, live: live.live(now), captures, before };
+        check(&intent, readings, node, Timing { grace, now }, err).map_err(|error| {
             let unread = error.downcast_ref().map(Trouble::unread);
             unread.unwrap_or_else(|| Trouble::input(error.as_ref()))
         })
@@ -341,19 +357,31 @@ struct Readings {
     source: Source,
     live: Live,
     captures: Captures,
+    before: Before,
+}
+
+/// What depends on the clock.
+struct Timing {
+    grace: Seconds,
+    /// Seconds since 1970.
+    now: Option<u64>,
 }
 
 fn check(
     intent: &Path,
-    Readings { source, live, captures }: Readings,
+    Readings { source, live, captures, before }: Readings,
     node: String,
-    grace: Seconds,
+    Timing { grace, now }: Timing,
     err: &mut dyn Write,
 ) -> Result<Report, Box<dyn Error>> {
     let intent = intent::load(intent, &node)?;
-    let options = Options { grace, ..Options::default() };
+    let snapshot = before.earlier.map(|file| Snapshot { file, node: node.clone() }.observe());
+    let snapshot = snapshot.transpose()?;
+    let kept = before.history.as_deref().map(|file| (file, history(file, &node, now, err)));
+    let oldest = kept.as_ref().and_then(|(_, history)| history.oldest());
+    let options = Options { grace, earlier: snapshot.as_ref().or(oldest) };
     let state = match source {
-        Source::Snapshot(file) => Snapshot { file, node }.observe()?,
+        Source::Snapshot(file) => Snapshot { file, node: node.clone() }.observe()?,
         Source::Nvml => live.observe_twice(|state| compare::doubtful(&intent, state, &options))?,
         Source::NvidiaSmi(query) => {
             let read = NvidiaSmi {
@@ -370,7 +398,31 @@ fn check(
             read.state
         }
     };
-    Ok(compare::compare_with(&intent, &state, &options))
+    let report = compare::compare_with(&intent, &state, &options);
+    if let Some((file, mut history)) = kept {
+        keep(&mut history, &state, file, &node, err);
+    }
+    Ok(report)
+}
+
+/// What is kept of earlier runs. One that cannot be used is told, and is as if there were none: it
+/// must neither turn a node away nor keep it from being judged.
+fn history(file: &Path, node: &str, now: Option<u64>, err: &mut dyn Write) -> History {
+    History::read(file, node, now).unwrap_or_else(|error| {
+        let error = chain(&error);
+        complain(err, &format!("the history begins anew, since it cannot be used: {error}"));
+        History::default()
+    })
+}
+
+/// Keeps what was read for later runs. The verdict stands, whether that works or not.
+fn keep(history: &mut History, state: &NodeState, file: &Path, node: &str, err: &mut dyn Write) {
+    if !history.take(state) {
+        return;
+    }
+    if let Err(error) = history.write(file, node) {
+        complain(err, &format!("writing {}: {error}", file.display()));
+    }
 }
 
 fn run_snapshot(
@@ -381,7 +433,7 @@ fn run_snapshot(
 ) -> Result<u8, Trouble> {
     let SnapshotArguments { output, node, live } = arguments;
     let node = named(node, &env)?;
-    let state = live.live().observe().map_err(|error| Trouble::input(&error))?;
+    let state = live.live(env.now).observe().map_err(|error| Trouble::input(&error))?;
     let text = observe::to_json(&node, &state).map_err(|error| Trouble::bug(&error))?;
     let Some(file) = output else { return Ok(print(&text, 0, out, err)) };
     fs::write(&file, text).map(|()| 0).map_err(|error| Trouble {
@@ -395,7 +447,7 @@ fn run_fix(arguments: FixArguments, env: Environment) -> Result<(Outcome, String
     let FixArguments { intent, node, apply, mig_script, scontrol, kubernetes_pods, .. } = arguments;
     let FixArguments { grace, format, live, .. } = arguments;
     let node = named(node, &env)?;
-    let live = live.live();
+    let live = live.live(env.now);
     let intent = intent::load(&intent, &node).map_err(|error| Trouble::input(&error))?;
     let kubernetes_node = live.kubernetes_node.clone();
     let proof = Proof { scontrol, kubernetes_node, kubernetes_pods, now: env.now };

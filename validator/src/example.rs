@@ -2,8 +2,8 @@
 
 use fleetc_schema::intent::{
     Advertised, ClassPaths, DraDevice, Driver, DriverOwner, FabricKind, GpuIndexes, GpuInstance,
-    GpuModel, GpuSlot, Gres, Host, HostCpu, HostPorts, MemoryRange, NodeClass, NodePolicy,
-    Override, Services,
+    GpuModel, GpuSlot, Gres, Host, HostCpu, HostPorts, HugePageSize, MemoryRange, NodeClass,
+    NodePolicy, Override, Services, WantedHugePages, WantedMount,
 };
 use fleetc_schema::mig::Placement;
 use fleetc_schema::units::{Celsius, GbitPerSec, Mhz, Mib, Milliwatts, Seconds, Watts};
@@ -13,10 +13,11 @@ use crate::intent::{NodeIntent, Sources};
 use crate::state::{
     Allocatable, CapDevice, Clocks, ClocksEventReasons, ComputeInstanceState, ComputeMode,
     Condition, Cpu, DeviceNode, EccCounts, Fabric, FabricHealth, FabricState, Firmware,
-    GpuInstanceState, GpuState, Health, HostState, IbPort, Identity, KernelLog, MigCap, MigDevice,
-    MigMode, Modes, NodeState, NvLink, NvLinkRemote, P2pStatus, PciGpu, PcieLink, PcieSysfs,
-    PeerLink, Power, Processes, Reading, RecoveryAction, RemappedRows, RepairPending, RetiredPages,
-    RowHistogram, Service, SlurmGres, Thermal, UnitState, VirtualizationMode,
+    GpuInstanceState, GpuState, Health, HostState, HugePages, IbPort, Identity, KernelLog, MigCap,
+    MigDevice, MigMode, Modes, Mount, NodeState, NvLink, NvLinkErrors, NvLinkRemote, P2pStatus,
+    PciGpu, PcieLink, PcieSysfs, PeerLink, Platform, Power, Processes, Reading, RecoveryAction,
+    RemappedRows, RepairPending, RetiredPages, RowHistogram, Service, SlurmGres, Thermal,
+    UnitState, UnixTime, VirtualizationMode,
 };
 use fleetc_schema::pci::BusId;
 
@@ -68,6 +69,8 @@ pub(crate) fn hgx() -> NodeIntent {
     };
     let mut intent = intent(Some(model), &[None; 8]);
     let class = &mut intent.class;
+    // Half of them at each socket.
+    class.gpus.iter_mut().for_each(|slot| slot.numa = Some(slot.index / 4));
     class.host = Host {
         cpu: Some(HostCpu { sockets: 2, cores: 112, threads: 224 }),
         memory: Some(Mib(2_097_152)),
@@ -97,6 +100,11 @@ fn policy() -> NodePolicy {
         pcie_gen: Some(5),
         pcie_width: Some(16),
         nvlinks: Some(18),
+        mounts: vec![WantedMount {
+            target: "/scratch".parse().unwrap(),
+            kind: Some("xfs".parse().unwrap()),
+        }],
+        hugepages: vec![WantedHugePages { size: HugePageSize::Mib2, count: 1024 }],
         checks: Default::default(),
     }
 }
@@ -204,6 +212,7 @@ fn intent(model: Option<GpuModel>, gpus: &[Option<Slices>]) -> NodeIntent {
     let slot = |(index, slices): (u8, &Option<Slices>)| GpuSlot {
         slot: index,
         index,
+        numa: None,
         mig: slices.map(instances),
         path: pool.child("sharing"),
     };
@@ -300,7 +309,7 @@ fn pci_of(gpu: &GpuState) -> PciGpu {
             max_width: value(16),
             generation: value(5),
             max_generation: value(5),
-            numa_node: Reading::Value(0),
+            numa_node: Reading::Value(gpu.index / 4),
         },
         ..PciGpu::new(gpu.bus_id, *gpu.device_id.value().unwrap())
     }
@@ -323,6 +332,7 @@ fn peers_of(model: &GpuModel, gpus: &[GpuState]) -> Vec<PeerLink> {
 
 fn host_of(intent: &NodeIntent, gpus: &[GpuState]) -> HostState {
     let class = &intent.class;
+    let policy = class.policy.iter().map(|(_, policy)| policy);
     let service = |runs: Option<bool>| match runs {
         Some(true) => Service {
             unit: Reading::Value(UnitState::Active),
@@ -343,6 +353,7 @@ fn host_of(intent: &NodeIntent, gpus: &[GpuState]) -> HostState {
         threads: cpu.threads.into(),
     });
     HostState {
+        time: Reading::Value(UnixTime(1_795_000_000)),
         uptime: Reading::Value(Seconds(86_400)),
         cpu: cpu.map_or_else(Reading::default, Reading::Value),
         // Firmware and kernel keep a part.
@@ -360,6 +371,12 @@ fn host_of(intent: &NodeIntent, gpus: &[GpuState]) -> HostState {
         fabric_manager: service(class.services.fabric_manager),
         imex: service(class.services.imex),
         infiniband: Reading::Value(class.host.ports.iter().flat_map(ports).collect()),
+        mounts: Reading::Value(
+            policy.clone().flat_map(|policy| &policy.mounts).map(mount).collect(),
+        ),
+        hugepages: Reading::Value(
+            policy.clone().flat_map(|policy| &policy.hugepages).map(pages).collect(),
+        ),
         slurm_gres: match class.advertised.gres.as_slice() {
             [] => Reading::NotApplicable("no slurmd".into()),
             wanted => Reading::Value(wanted.iter().map(|gres| slurm_gres(gres, gpus)).collect()),
@@ -372,6 +389,20 @@ fn host_of(intent: &NodeIntent, gpus: &[GpuState]) -> HostState {
         },
         ..HostState::default()
     }
+}
+
+fn mount(wanted: &WantedMount) -> Mount {
+    Mount {
+        target: wanted.target.to_string(),
+        source: "/dev/md0".into(),
+        kind: wanted.kind.as_ref().map_or_else(|| "ext4".to_owned(), ToString::to_string),
+        read_only: false,
+    }
+}
+
+fn pages(wanted: &WantedHugePages) -> HugePages {
+    let count = wanted.count.into();
+    HugePages { size_kib: wanted.size.kib(), total: count, free: count }
 }
 
 fn device_nodes(gpus: &[GpuState]) -> Vec<DeviceNode> {
@@ -465,6 +496,18 @@ fn gpu_of(intent: &NodeIntent, model: &GpuModel, slot: &GpuSlot) -> GpuState {
         identity: Identity {
             minor: Reading::Value(slot.index.into()),
             uuid: Reading::Value(format!("GPU-00000000-0000-0000-0000-{:012}", slot.slot)),
+            module_id: Reading::Value(u32::from(slot.index) + 1),
+            platform: match model.nvlink_domain {
+                Some(72) => Reading::Value(Platform {
+                    chassis_serial: "1820325191234".into(),
+                    slot: 12,
+                    tray: 3,
+                    host: 1,
+                    peer_type: 1,
+                    module_id: slot.index + 1,
+                }),
+                _ => Reading::NotApplicable("NVML: not supported".into()),
+            },
             ..Identity::default()
         },
         modes: Modes {
@@ -557,6 +600,10 @@ fn health_of(model: &GpuModel, mig: bool) -> Health {
         sram_threshold_exceeded: Reading::Value(false),
         repair_pending: Reading::Value(RepairPending { channel: false, tpc: false }),
         clocks_event_reasons: Reading::Value(ClocksEventReasons(1)),
+        nvlink_errors: match (mig, model.nvlinks) {
+            (false, count @ 1..) => Reading::Value((0..count.into()).map(no_errors).collect()),
+            _ => Reading::NotApplicable(absent()),
+        },
         thermal: Thermal {
             gpu: Reading::Value(Celsius(35)),
             slowdown: Reading::Value(Celsius(87)),
@@ -564,6 +611,10 @@ fn health_of(model: &GpuModel, mig: bool) -> Health {
             margin: Reading::Value(Celsius(52)),
         },
     }
+}
+
+fn no_errors(link: u32) -> NvLinkErrors {
+    NvLinkErrors { link, replay: 0, recovery: 0, crc_flit: 0 }
 }
 
 fn instance_state(instance: &GpuInstance) -> GpuInstanceState {

@@ -242,12 +242,14 @@ fn item_paths(class: &NodeClass, node: &str) -> Vec<ItemPath> {
     let slots = class.gpus.iter().map(|slot| &slot.path);
     let mut paths: Vec<ItemPath> =
         shared.into_iter().chain(slots).chain(&class.paths.driver).cloned().collect();
-    if let Some((name, _)) = &class.policy {
+    if let Some((name, said)) = &class.policy {
         let policy = ItemPath::item("node-policy", name);
         let words = ["driver", "ecc", "persistence", "power-limit"];
         paths.extend(words.map(|word| policy.child(word)));
         paths.extend(["gen", "width"].map(|word| policy.child("pcie").child(word)));
         paths.push(policy.child("nvlink").child("active"));
+        paths.extend(said.mounts.iter().map(|mount| policy.keyed("mount", [&mount.target])));
+        paths.extend(said.hugepages.iter().map(|pages| policy.keyed("hugepages", [pages.size])));
     }
     paths.extend(class.host.ports.iter().map(|ports| ItemPath::item("fabric", &ports.fabric)));
     paths

@@ -258,7 +258,7 @@ pub(crate) fn complain(err: &mut dyn Write, message: &str) {
 
 /// Writes a file so that a reader finds the old one or the new one: another beside it takes its name.
 /// The collector reads `*.prom` only, so it does not see the other.
-fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = file.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut other = name.to_owned();
     other.push(".new");

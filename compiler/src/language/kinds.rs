@@ -4,14 +4,15 @@
 use fleetc_schema::diag::Span;
 use fleetc_schema::intent::{
     AlertClass, AutoDetect, CapacityModel, CheckLevel, Devices, Distribution, DriverOwner, Dtype,
-    ElasticPlacement, ExporterKind, FabricKind, GitOpsTool, GpuIndexes, Isolation, MigStrategy,
-    NodeCheck, PreemptBy, PreemptMode, QueueKind, StandardAlert, TaintEffect, TopologyLevel,
-    TopologyPlugin, WorkloadKind,
+    ElasticPlacement, ExporterKind, FabricKind, GitOpsTool, GpuIndexes, HugePageSize, Isolation,
+    MigStrategy, NodeCheck, PreemptBy, PreemptMode, QueueKind, StandardAlert, TaintEffect,
+    TopologyLevel, TopologyPlugin, WorkloadKind,
 };
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
-    ClusterName, FabricName, FleetName, GpuName, NamespaceName, PartitionName, PolicyName,
-    PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
+    ClusterName, FabricName, FileSystem, FleetName, GpuName, MountPoint, NamespaceName,
+    PartitionName, PolicyName, PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName,
+    WorkloadName,
 };
 use fleetc_schema::units::{
     Bytes, BytesPerSec, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds,
@@ -511,6 +512,8 @@ kind! {
         power_limit = "power-limit" child Watts, Optional, "Power limit of a GPU.";
         pcie = "pcie" kind PciePolicy, Optional, "PCIe link of a GPU.";
         nvlink = "nvlink" kind NvlinkPolicy, Optional, "NVLinks of a GPU.";
+        mounts = "mount" kind MountPolicy, Named, "File systems that are mounted.";
+        hugepages = "hugepages" kind HugePagesPolicy, Named, "Huge pages of the kernel.";
         checks = "check" kind CheckSeverity, Named, "Checks that matter more or less than usual.";
         allows = "allow" kind Allow, Listed, "Warnings that are accepted, each with its reason.";
     }
@@ -528,6 +531,20 @@ kind! {
     /// The NVLinks of a GPU.
     NvlinkPolicy = "nvlink" nothing {
         active = "active" property Count<0, 64>, Required, "Links that are active.";
+    }
+}
+
+kind! {
+    /// A file system that is mounted, such as the scratch disks of a node.
+    MountPolicy = "mount" name(MountPoint) {
+        type_ = "type" property FileSystem, Optional, "Its type; any will do unless said.";
+    }
+}
+
+kind! {
+    /// Huge pages of one size, set aside by the kernel.
+    HugePagesPolicy = "hugepages" name(HugePageSize) {
+        count = "count" property Positive, Required, "How many there are at least.";
     }
 }
 

@@ -6,8 +6,9 @@ use fleetc_schema::diag::{Diagnostic, Rule, rules};
 use fleetc_schema::intent::GpuIndexes;
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
-    ClusterName, FabricName, FleetName, GpuName, NamespaceName, PartitionName, PolicyName,
-    PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName, WorkloadName,
+    ClusterName, FabricName, FileSystem, FleetName, GpuName, MountPoint, NamespaceName,
+    PartitionName, PolicyName, PoolName, ReceiverName, SiteName, SystemName, TeamName, TierName,
+    WorkloadName,
 };
 use fleetc_schema::units::{
     Bytes, BytesPerSec, Date, GbitPerSec, GpuHourPrice, Milliseconds, Parameters, Ratio, Seconds,
@@ -121,6 +122,8 @@ texts! {
     NamespaceName, "a namespace", "\"research\"", NAME_ILLEGAL, LABEL;
     WorkloadName, "a workload name", "\"pretrain-8b\"", NAME_ILLEGAL, LABEL;
     SystemName, "a system", "\"dgx-h100\"", NAME_ILLEGAL, "^[a-z0-9._/-]{1,63}$";
+    MountPoint, "a mount point", "\"/scratch\"", NAME_ILLEGAL, "^/";
+    FileSystem, "a type of file system", "\"xfs\"", NAME_ILLEGAL, "^[a-z0-9._-]{1,63}$";
     GpuName, "a GPU product", "\"h100-sxm5-80gb\"", NAME_ILLEGAL, "^[a-z0-9._/-]{1,63}$";
     MigProfile, "a MIG profile", "\"1g.10gb\"", SPEC_WRONG_TYPE,
         r"^([0-9]+c\.)?[0-9]+g\.[0-9]+gb([+-][a-z.,]+)?$";
@@ -459,6 +462,7 @@ closed_sets! {
     fleetc_schema::intent::AlertClass, "a class of alerts", "\"hardware\"";
     fleetc_schema::intent::NodeCheck, "a check of the validator", "\"pcie.width\"";
     fleetc_schema::intent::CheckLevel, "how much a check matters", "\"warn\"";
+    fleetc_schema::intent::HugePageSize, "a size of huge pages", "\"2MiB\"";
     fleetc_schema::intent::StandardAlert, "a standard alert", "\"GpusMissing\"";
     fleetc_schema::intent::MigStrategy, "a MIG strategy", "\"mixed\"";
     fleetc_schema::intent::WorkloadKind, "a kind of workload", "\"inference\"";

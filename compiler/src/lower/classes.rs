@@ -252,6 +252,7 @@ impl Maker<'_> {
                 GpuSlot {
                     slot,
                     index,
+                    numa: self.pool.system.numa.get(usize::from(slot)).copied(),
                     mig: layout.map(|placed| placed.instances.clone()),
                     path: layout.map_or_else(
                         || self.pool.path.child("sharing"),

@@ -1,7 +1,7 @@
 //! Node policies, and which of them holds for a pool.
 
 use fleetc_schema::diag::{Diagnostic, rules};
-use fleetc_schema::intent::{CheckLevel, NodeCheck, NodePolicy};
+use fleetc_schema::intent::{CheckLevel, NodeCheck, NodePolicy, WantedHugePages, WantedMount};
 use fleetc_schema::name::{PolicyName, PoolName};
 use indexmap::IndexMap;
 
@@ -52,11 +52,23 @@ pub fn lower(spec: &kinds::Spec, names: &Names, cx: &mut Cx) -> IndexMap<PolicyN
                 .as_ref()
                 .and_then(|n| n.active.as_ref())
                 .and_then(|n| small(n.value.0)),
+            mounts: item.mounts.iter().filter_map(mount).collect(),
+            hugepages: item.hugepages.iter().filter_map(hugepages).collect(),
             checks: item.checks.iter().filter_map(severity).collect(),
         };
         policies.insert(name.value.clone(), policy);
     }
     policies
+}
+
+fn mount(item: &kinds::MountPolicy) -> Option<WantedMount> {
+    let kind = item.type_.as_ref().map(|kind| kind.value.clone());
+    Some(WantedMount { target: item.arg.as_ref()?.value.clone(), kind })
+}
+
+fn hugepages(item: &kinds::HugePagesPolicy) -> Option<WantedHugePages> {
+    let (size, count) = (item.arg.as_ref()?.value, item.count.as_ref()?.value.0);
+    Some(WantedHugePages { size, count })
 }
 
 /// How much a check matters, if all of it could be read.

@@ -30,6 +30,8 @@ pub struct Hardware {
     pub power: Option<Watts>,
     /// GPUs of one NVLink domain, if anybody knows.
     pub nvlink_domain: Option<u16>,
+    /// NUMA nodes of the GPUs, by index of a complete node; empty if they are not known.
+    pub numa: Vec<u8>,
 }
 
 /// The hardware that a fleet can use.
@@ -108,6 +110,7 @@ fn lower_system(
             nics: None,
             power: None,
             nvlink_domain: None,
+            numa: Vec::new(),
         },
     };
     if let Some(gpus) = &item.gpus {
@@ -118,11 +121,13 @@ fn lower_system(
         if !same || hardware.gpus != count {
             hardware.power = None;
             hardware.nvlink_domain = domain_of(&gpu, count);
+            hardware.numa.clear();
         }
         (hardware.gpu, hardware.gpus) = (Some(gpu), count);
     }
     if let Some(cpu) = &item.cpu {
         hardware.cpu = Some(lower_cpu(cpu, cx)?);
+        hardware.numa.clear();
     }
     if let Some(memory) = &item.memory {
         hardware.memory = Some(Mib(memory.value.0 >> 20));
@@ -213,7 +218,9 @@ impl Systems<'_> {
     fn of_catalog(&self, system: System) -> Hardware {
         // A fleet's own GPU of this key stands for the catalog's.
         let own = self.gpus.get(system.gpu.as_str()).cloned().flatten();
+        let numa = self.numa_of(&system);
         Hardware {
+            numa,
             gpu: own.or_else(|| self.catalog.gpu(system.gpu.as_str()).cloned()),
             gpus: system.gpus_per_node,
             cpu: system.cpu,
@@ -223,6 +230,18 @@ impl Systems<'_> {
             nvlink_domain: Some(system.nvlink_domain),
             key: system.key,
         }
+    }
+
+    /// NUMA nodes of the GPUs of a system, where its map is certain and of as many threads. Firmware that
+    /// can cut a socket in several ways (`nps`) gives other numbers.
+    fn numa_of(&self, system: &System) -> Vec<u8> {
+        let threads = system.cpu.as_ref().map(|cpu| cpu.threads);
+        let map = self.catalog.affinity_of(system.key.as_str()).filter(|map| {
+            let is_fixed = map.nps.is_none() && map.confidence == Confidence::Sure;
+            let is_whole = map.gpus.len() == usize::from(system.gpus_per_node);
+            is_fixed && is_whole && Some(map.cpu_threads) == threads
+        });
+        map.map_or_else(Vec::new, |map| map.gpus.iter().map(|gpu| gpu.numa).collect())
     }
 
     /// The rack product behind a reference; none if there is none (reported).

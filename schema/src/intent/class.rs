@@ -167,6 +167,9 @@ pub struct GpuSlot {
     pub slot: u8,
     /// Its NVML index on a node of this class: lower if GPUs before it are gone.
     pub index: u8,
+    /// NUMA node of its slot, if that is known of the system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa: Option<u8>,
     /// GPU instances; none if MIG mode is off.
     pub mig: Option<Vec<GpuInstance>>,
     /// The item that lays it out.

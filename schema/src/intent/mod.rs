@@ -34,7 +34,7 @@ pub use monitoring::{
     Receiver, Route, RouteTarget, StandardAlert,
 };
 pub use node_check::NodeCheck;
-pub use policy::{CheckLevel, NodePolicy};
+pub use policy::{CheckLevel, HugePageSize, NodePolicy, WantedHugePages, WantedMount};
 pub use pool::{
     Capacity, CapacityModel, Devices, ElasticPlacement, Exception, GpuIndexes, MigLayout,
     MigStrategy, Override, Pool, Shared, Sharing, Slice, Taint, TaintEffect,

@@ -69,6 +69,10 @@ checks! {
         "The GPU is the product that the spec says, with its memory.";
     GpuMinor "gpu.minor"
         "The minor number of the GPU is its index, by which DRA names its device.";
+    GpuPlace "gpu.place"
+        "The GPUs are in one tray of one chassis, each on a module of its own.";
+    GpuNuma "gpu.numa"
+        "The GPU is at the NUMA node where the system has it.";
     MigMode "mig.mode"
         "MIG mode is as the spec says, and will stay so.";
     MigLayout "mig.layout"
@@ -97,10 +101,14 @@ checks! {
         "Under load the PCIe link runs at the generation that it can do.";
     PcieAlike "pcie.alike"
         "The GPUs of the node have links of the same width and generation.";
+    PcieReplay "pcie.replay"
+        "At most 8 packets a minute are sent again over PCIe, since the earlier snapshot.";
     NvlinkActive "nvlink.active"
         "The GPU has the active NVLinks that the node policy or the product says.";
     NvlinkPeers "nvlink.peers"
         "The GPU reaches over NVLink every GPU of its NVLink domain in the node.";
+    NvlinkErrors "nvlink.errors"
+        "Since the earlier snapshot no NVLink has replayed or recovered, and few flits were corrupt.";
     FabricState "fabric.state"
         "The GPU has completed its registration with the NVSwitch fabric.";
     FabricStatus "fabric.status"
@@ -137,6 +145,8 @@ checks! {
         "No memory error was left uncorrected since the driver was loaded.";
     EccGrowth "ecc.growth"
         "No more errors were left uncorrected than in the earlier snapshot.";
+    EccRate "ecc.rate"
+        "At most 10 memory errors a minute are corrected, since the earlier snapshot.";
     SramThreshold "sram.threshold"
         "Errors of the SRAM are below the threshold of an RMA.";
     RepairPending "repair.pending"
@@ -177,6 +187,10 @@ checks! {
         "The node has the sockets, cores and threads that the spec says.";
     HostMemory "host.memory"
         "The node has the memory that the spec says, less 5 % for firmware and kernel.";
+    HostMount "host.mount"
+        "The file systems of the node policy are mounted.";
+    HostHugepages "host.hugepages"
+        "The kernel has set aside the huge pages of the node policy.";
     NetworkPorts "network.ports"
         "As many ports are active, at the rate of the fabric, as the spec attaches.";
     NetworkPortsDown "network.ports_down"

@@ -15,7 +15,7 @@ use super::NAME;
 use crate::OutputTree;
 use crate::manifest::{Metadata, Object, Spec, Stage};
 use crate::node_files::{Held, key};
-use crate::on_node::{INTENT, PROGRAM, STATE};
+use crate::on_node::{HISTORY, HISTORY_DIR, INTENT, PROGRAM, STATE};
 use crate::write::{header, shell};
 
 /// What pods there are.
@@ -83,7 +83,7 @@ struct PodSpec<'a> {
     affinity: Affinity<'a>,
     tolerations: [Toleration; 1],
     containers: [Container<'a>; 1],
-    volumes: [Volume<'a>; 3],
+    volumes: [Volume<'a>; 4],
 }
 
 #[derive(Serialize)]
@@ -132,7 +132,7 @@ struct Container<'a> {
     env: [Env; 4],
     resources: Resources,
     security_context: SecurityContext,
-    volume_mounts: [Mount; 3],
+    volume_mounts: [Mount; 4],
 }
 
 #[derive(Serialize)]
@@ -308,6 +308,12 @@ fn pod<'a>(pods: &Pods<'a>, held: &'a [Held<'a>]) -> PodSpec<'a> {
                 host_path: Some(HostPath { path: STATE, kind: "DirectoryOrCreate" }),
                 ..Volume::default()
             },
+            // Rows are remapped by a reset or a reboot: what was read before must outlive both.
+            Volume {
+                name: "history",
+                host_path: Some(HostPath { path: HISTORY_DIR, kind: "DirectoryOrCreate" }),
+                ..Volume::default()
+            },
         ],
     }
 }
@@ -339,6 +345,7 @@ fn container<'a>(pods: &Pods<'a>) -> Container<'a> {
             Mount { name: "intent", mount_path: INTENT, read_only: true },
             Mount { name: "tmp", mount_path: "/tmp", read_only: false },
             Mount { name: "state", mount_path: STATE, read_only: false },
+            Mount { name: "history", mount_path: HISTORY_DIR, read_only: false },
         ],
     }
 }
@@ -348,7 +355,17 @@ fn container<'a>(pods: &Pods<'a>) -> Container<'a> {
 fn script(interval: u64) -> String {
     let check = shell::command(
         PROGRAM,
-        &["check", "--intent", INTENT, "--source", "nvml", "--format", "k8s-condition"],
+        &[
+            "check",
+            "--intent",
+            INTENT,
+            "--source",
+            "nvml",
+            "--history",
+            HISTORY,
+            "--format",
+            "k8s-condition",
+        ],
     );
     let check = check.trim_end();
     format!(

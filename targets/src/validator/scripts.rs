@@ -5,7 +5,7 @@
 
 use fleetc_schema::intent::HealthCheck;
 
-use crate::on_node::{HEALTH_CHECK, INTENT, PROGRAM, PROLOG};
+use crate::on_node::{HEALTH_CHECK, HISTORY, INTENT, PROGRAM, PROLOG};
 use crate::write::{header, shell};
 
 /// Files by name.
@@ -41,7 +41,7 @@ fn unit(head: &str) -> String {
         "",
         "[Service]",
         "Type=oneshot",
-        &format!("ExecStart={}", command("native", &[]).trim_end()),
+        &format!("ExecStart={}", command("native", &["--history", HISTORY]).trim_end()),
         "TimeoutStartSec=120",
         "",
         "[Install]",
@@ -58,7 +58,8 @@ fn health_check(head: &str, check: &HealthCheck) -> String {
         "drains the node itself, and gives it back once it conforms. A reason of someone else stays.",
     ];
     let most = check.max_drained.to_string();
-    let command = command("slurm-health", &["--drain-slurm", "--max-drained", &most]);
+    let more = ["--history", HISTORY, "--drain-slurm", "--max-drained", &most];
+    let command = command("slurm-health", &more);
     script(&comments, &command)
 }
 

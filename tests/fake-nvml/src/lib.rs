@@ -855,6 +855,17 @@ exports! {
     fn nvmlDeviceGetNvLinkRemotePciInfo_v2(device: Handle, link: c_uint, out: *mut PciInfo) {
         gpu(CALL, device, |_, gpu| put(out, pci_info(&nvlink(gpu, link)?.remote_bus_id, 0, 0)))
     }
+    fn nvmlDeviceGetNvLinkErrorCounter(
+        device: Handle,
+        link: c_uint,
+        counter: c_uint,
+        out: *mut u64,
+    ) {
+        gpu(CALL, device, |_, gpu| {
+            let errors = nvlink(gpu, link)?.errors;
+            put(out, *errors.get(counter as usize).ok_or(INVALID_ARGUMENT)?)
+        })
+    }
     fn nvmlDeviceGetP2PStatus(a: Handle, b: Handle, _capability: c_uint, out: *mut c_uint) {
         gpu(CALL, a, |node, gpu| match Of::read(b) {
             Some(Of::Gpu(other)) => {

@@ -323,6 +323,9 @@ pub struct NvLink {
     pub remote: u32,
     /// Bus id of the remote.
     pub remote_bus_id: String,
+    /// Replays, recoveries, CRC errors of flits.
+    #[serde(default)]
+    pub errors: [u64; 3],
 }
 
 /// Fabric information.

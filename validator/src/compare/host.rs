@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::intent::{FabricKind, HostPorts};
+use fleetc_schema::intent::{FabricKind, HostPorts, WantedMount};
+use fleetc_schema::name::FileSystem;
 
 use super::node::{Node, counted};
 use super::outcome::{Answer, Contrast, Outcome};
@@ -144,6 +145,77 @@ pub(super) fn memory(node: &Node<'_>, outcome: &mut Outcome) {
         reading => Answer::unread("memory", reading, expected),
     };
     outcome.node(&node.system_path(), answer);
+}
+
+/// `host.mount`: without its scratch disk a node takes work, and fills its root.
+pub(super) fn mounts(node: &Node<'_>, outcome: &mut Outcome) {
+    for wanted in node.policy().into_iter().flat_map(|policy| &policy.mounts) {
+        let answer = judge_mount(node, wanted);
+        outcome.node(&node.policy_entry("mount", &wanted.target), answer);
+    }
+}
+
+fn judge_mount(node: &Node<'_>, wanted: &WantedMount) -> Answer {
+    let kind = wanted.kind.as_ref().map(FileSystem::as_str);
+    let expected = match kind {
+        Some(kind) => format!("{kind} at {}", wanted.target),
+        None => format!("a file system at {}", wanted.target),
+    };
+    let mounts = match &node.state.host.mounts {
+        Reading::Value(mounts) => mounts,
+        reading => return Answer::unread("mounts", reading, expected),
+    };
+    // Of several at one place the last one is seen.
+    let seen = mounts.iter().rfind(|mount| mount.target == wanted.target.as_str());
+    match seen {
+        None => node.once_settled(
+            Contrast::new(expected, "nothing is mounted there")
+                .advise(format!(
+                    "`systemctl status` of its mount unit; `findmnt {}`",
+                    wanted.target
+                ))
+                .advise("look for a disk that is gone: `lsblk`, the kernel log"),
+        ),
+        // Mounted on first use.
+        Some(mount) if mount.kind == "autofs" && kind.is_some_and(|kind| kind != "autofs") => {
+            Answer::Unread(Contrast::new(expected, "an automount that nobody has used yet"))
+        }
+        Some(mount) if kind.is_some_and(|kind| kind != mount.kind) => Answer::Fails(
+            Contrast::new(expected, format!("{} of {}", mount.kind, mount.source))
+                .advise("correct /etc/fstab or the mount unit, or the node policy"),
+        ),
+        Some(_) => Answer::Holds,
+    }
+}
+
+/// `host.hugepages`.
+pub(super) fn hugepages(node: &Node<'_>, outcome: &mut Outcome) {
+    for wanted in node.policy().into_iter().flat_map(|policy| &policy.hugepages) {
+        let shown = |count: u64| format!("{count} huge pages of {}", wanted.size);
+        let expected = shown(wanted.count.into());
+        let answer = match &node.state.host.hugepages {
+            Reading::Value(sizes) => {
+                let size = sizes.iter().find(|pages| pages.size_kib == wanted.size.kib());
+                match size {
+                    Some(pages) if pages.total >= u64::from(wanted.count) => Answer::Holds,
+                    Some(pages) => node.once_settled(
+                        Contrast::new(expected, shown(pages.total))
+                            .advise(
+                                "set vm.nr_hugepages, or hugepages= of the kernel's command line",
+                            )
+                            .advise("memory may be in pieces: reboot the node"),
+                    ),
+                    None => Answer::Fails(
+                        Contrast::new(expected, "this kernel has no pages of that size").advise(
+                            "correct the node policy, or boot a kernel with other base pages",
+                        ),
+                    ),
+                }
+            }
+            reading => Answer::unread("huge pages", reading, expected),
+        };
+        outcome.node(&node.policy_entry("hugepages", wanted.size), answer);
+    }
 }
 
 /// `network.ports`.

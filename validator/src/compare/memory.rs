@@ -5,7 +5,7 @@
 
 use fleetc_schema::intent::GpuModel;
 
-use super::node::{Node, mig_is_on};
+use super::node::{Node, growth, is_faster, mig_is_on, span};
 use super::nvidia_smi;
 use super::outcome::{Answer, Contrast, Outcome};
 use crate::state::{GpuState, Reading, RemappedRows, RetiredPages};
@@ -15,6 +15,10 @@ const RETIRED_LIMIT: u32 = 60;
 
 /// Memory in use without a process that is more than a driver keeps for itself, in MiB.
 const LEAK_MIB: u64 = 1024;
+
+/// Corrected errors a minute that are too many. Source: NVIDIA/DCGM, `dcgm_gpu_hardware_limits.h`,
+/// `DCGM_LIMIT_MAX_SBE_RATE`, read 2026-11-30; DCGM itself calls it preliminary, so it never blocks.
+const CORRECTED_A_MINUTE: u64 = 10;
 
 const REPLACE: &str = "run the vendor's field diagnostics, and open an RMA";
 
@@ -94,7 +98,8 @@ pub(super) fn remap_growth(node: &Node<'_>, outcome: &mut Outcome) {
         let before = node.earlier(gpu).and_then(|gpu| gpu.health.remapped_rows.value());
         let Some(before) = before else { return Answer::NotHere };
         let total = |rows: &RemappedRows| rows.correctable.saturating_add(rows.uncorrectable);
-        let expected = format!("{} remapped rows, as before", total(before));
+        let when = node.earlier_when();
+        let expected = format!("{} remapped rows, as {when}", total(before));
         remapped(model, gpu, &expected, |rows| match total(rows) > total(before) {
             false => Answer::Holds,
             true => Answer::Fails(
@@ -178,7 +183,8 @@ pub(super) fn ecc_growth(node: &Node<'_>, outcome: &mut Outcome) {
     node.each_gpu(outcome, &node.system_path(), |_, gpu| {
         let before = node.earlier(gpu).and_then(|gpu| gpu.health.ecc_aggregate.value());
         let Some(before) = before else { return Answer::NotHere };
-        let expected = format!("{} uncorrected in its life, as before", before.uncorrected);
+        let when = node.earlier_when();
+        let expected = format!("{} uncorrected in its life, as {when}", before.uncorrected);
         match &gpu.health.ecc_aggregate {
             Reading::Value(counts) if counts.uncorrected <= before.uncorrected => Answer::Holds,
             Reading::Value(counts) => Answer::Fails(
@@ -186,6 +192,31 @@ pub(super) fn ecc_growth(node: &Node<'_>, outcome: &mut Outcome) {
                     .advise("watch it: memory that goes on so is a case for the vendor"),
             ),
             reading => Answer::unless_expected(ecc_is_off(gpu), "ECC counts", reading, expected),
+        }
+    });
+}
+
+/// `ecc.rate`: a corrected error does no harm. Many tell of a row that goes bad.
+pub(super) fn ecc_rate(node: &Node<'_>, outcome: &mut Outcome) {
+    let Some(age) = node.earlier_age() else { return };
+    node.each_gpu(outcome, &node.system_path(), |_, gpu| {
+        let before = node.earlier(gpu).and_then(|gpu| gpu.health.ecc_aggregate.value());
+        let Some(before) = before else { return Answer::NotHere };
+        let expected = format!("at most {CORRECTED_A_MINUTE} corrected errors a minute");
+        let counts = match &gpu.health.ecc_aggregate {
+            Reading::Value(counts) => counts,
+            reading => {
+                return Answer::unless_expected(ecc_is_off(gpu), "ECC counts", reading, expected);
+            }
+        };
+        let count = growth(counts.corrected, before.corrected);
+        match is_faster(count, CORRECTED_A_MINUTE, age) {
+            false => Answer::Holds,
+            true => {
+                Answer::Fails(Contrast::new(expected, format!("{count} in {}", span(age))).advise(
+                    "watch its remapped rows; run the vendor's field diagnostics if it goes on",
+                ))
+            }
         }
     });
 }

@@ -23,6 +23,7 @@ mod nvlink;
 mod outcome;
 mod page;
 mod pcie;
+mod place;
 mod probe;
 #[cfg(test)]
 mod properties;

@@ -4,6 +4,7 @@ use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{GpuModel, GpuSlot, NodeClass, NodePolicy};
 use fleetc_schema::name::PolicyName;
 use fleetc_schema::pci::BusId;
+use fleetc_schema::units::Seconds;
 
 use super::Options;
 use super::outcome::{Answer, Contrast, Outcome};
@@ -79,11 +80,38 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// The item behind one of several values of the policy.
+    pub(super) fn policy_entry(&self, word: &str, key: impl std::fmt::Display) -> ItemPath {
+        match self.named_policy() {
+            Some((name, _)) => ItemPath::item("node-policy", name).keyed(word, [key]),
+            None => self.system_path(),
+        }
+    }
+
     /// What was read of a GPU before.
     pub(super) fn earlier(&self, gpu: &GpuState) -> Option<&'a GpuState> {
         let uuid = gpu.identity.uuid.value()?;
         let gpus = self.options.earlier?.gpus.value()?;
         gpus.iter().find(|other| other.identity.uuid.value() == Some(uuid))
+    }
+
+    /// How long ago the earlier readings are, if both say when; a minute at least, since a rate over
+    /// less says little.
+    pub(super) fn earlier_age(&self) -> Option<Seconds> {
+        let before = self.options.earlier?.host.time.value()?;
+        let now = self.state.host.time.value()?;
+        Some(Seconds(now.0.saturating_sub(before.0).max(60)))
+    }
+
+    /// True if the node has not been booted since the earlier readings, as far as is known.
+    pub(super) fn is_up_since_earlier(&self) -> bool {
+        let uptime = self.state.host.uptime.value();
+        self.earlier_age().zip(uptime).is_some_and(|(age, uptime)| uptime.0 >= age.0)
+    }
+
+    /// How long ago the earlier readings are, in words: `26 h ago`, or `before`.
+    pub(super) fn earlier_when(&self) -> String {
+        self.earlier_age().map_or_else(|| "before".to_owned(), |age| format!("{} ago", span(age)))
     }
 
     /// A GPU of NVML by its address.
@@ -125,6 +153,25 @@ impl<'a> Node<'a> {
             outcome.gpu(gpu, path, judge(model, gpu));
         }
     }
+}
+
+/// A span of time in one unit, rounded down.
+pub(super) fn span(time: Seconds) -> String {
+    match time.0 / 60 {
+        minutes @ 0..120 => format!("{minutes} min"),
+        minutes @ 120..2880 => format!("{} h", minutes / 60),
+        minutes => format!("{} days", minutes / 1440),
+    }
+}
+
+/// How much a counter has grown. One that is lower than before began anew, such as after a reboot.
+pub(super) fn growth(now: u64, before: u64) -> u64 {
+    now.checked_sub(before).unwrap_or(now)
+}
+
+/// True if more than so many a minute came in a span of time.
+pub(super) fn is_faster(count: u64, a_minute: u64, time: Seconds) -> bool {
+    count.saturating_mul(60) > a_minute.saturating_mul(time.0)
 }
 
 /// Whether MIG mode is on; none if that is not known.

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::pci::BusId;
+use fleetc_schema::units::Seconds;
 
-use super::node::{Node, counted, mig_is_on};
+use super::node::{Node, counted, growth, is_faster, mig_is_on};
 use super::outcome::{Answer, Contrast, Outcome};
-use crate::state::{GpuState, NvLink, P2pStatus, Reading};
+use crate::state::{GpuState, NvLink, NvLinkErrors, P2pStatus, Reading};
 
 const TRY_RESET: &str =
     "`nvidia-smi nvlink -s` and the kernel log say more; reset the GPU, then look at the board";
@@ -144,4 +145,48 @@ pub(super) fn peers(node: &Node<'_>, outcome: &mut Outcome) {
 
 fn key(a: BusId, b: BusId) -> (BusId, BusId) {
     if a < b { (a, b) } else { (b, a) }
+}
+
+/// Corrupt flits a minute that are too many: 100 a second. Source: NVIDIA/DCGM,
+/// `dcgm_gpu_hardware_limits.h`, `DCGM_LIMIT_MAX_NVLINK_CRC_ERROR`, read 2026-11-30.
+const CRC_A_MINUTE: u64 = 6000;
+
+/// `nvlink.errors`: DCGM calls one replay or recovery in a minute a failure. What links count while they
+/// are trained at boot is none, so only growth since then is judged.
+pub(super) fn errors(node: &Node<'_>, outcome: &mut Outcome) {
+    if !node.is_up_since_earlier() {
+        return;
+    }
+    node.each_gpu(outcome, &node.system_path(), |_, gpu| {
+        let before = node.earlier(gpu).and_then(|gpu| gpu.health.nvlink_errors.value());
+        let Some(before) = before else { return Answer::NotHere };
+        let expected = format!("no more errors of NVLinks than {}", node.earlier_when());
+        let links = match &gpu.health.nvlink_errors {
+            Reading::Value(links) => links,
+            reading => return Answer::unless_expected(true, "NVLink errors", reading, expected),
+        };
+        let grown = links.iter().filter_map(|now| {
+            let before = before.iter().find(|before| before.link == now.link)?;
+            grown(now, before, node.earlier_age())
+        });
+        let grown: Vec<String> = grown.collect();
+        match grown.is_empty() {
+            true => Answer::Holds,
+            false => Answer::Fails(Contrast::new(expected, grown.join(", ")).advise(TRY_RESET)),
+        }
+    });
+}
+
+/// Which errors of a link are more than they may be. Without times a rate cannot be told.
+fn grown(now: &NvLinkErrors, before: &NvLinkErrors, age: Option<Seconds>) -> Option<String> {
+    let crc = growth(now.crc_flit, before.crc_flit);
+    let is_noisy = age.is_some_and(|age| is_faster(crc, CRC_A_MINUTE, age));
+    let counts = [
+        (growth(now.replay, before.replay), "replays"),
+        (growth(now.recovery, before.recovery), "recoveries"),
+        (if is_noisy { crc } else { 0 }, "corrupt flits"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let more: Vec<String> = counts.map(|(count, what)| format!("{count} more {what}")).collect();
+    (!more.is_empty()).then(|| format!("{} on link {}", more.join(" and "), now.link))
 }

@@ -3,12 +3,16 @@
 //! What a link is now says little while it is idle, and what GPU and slot can do already has the slot in
 //! it: so width is judged as it is, generation by what it can be, both against the spec.
 
-use super::node::{Node, all_alike};
+use super::node::{Node, all_alike, growth, is_faster, span};
 use super::outcome::{Answer, Contrast, Outcome};
 use crate::state::{GpuState, Reading};
 
 const RESEAT: &str =
     "reseat the GPU and check the slot, the riser and the BIOS settings of the slot";
+
+/// Replays a minute that are too many. Source: NVIDIA/DCGM, `dcgm_gpu_hardware_limits.h`,
+/// `DCGM_LIMIT_MAX_PCIREPLAY_RATE`, read 2026-11-30.
+const REPLAYS_A_MINUTE: u64 = 8;
 
 /// `pcie.width`.
 pub(super) fn width(node: &Node<'_>, outcome: &mut Outcome) {
@@ -87,4 +91,24 @@ pub(super) fn alike(node: &Node<'_>, outcome: &mut Outcome) {
         answer => answer,
     };
     outcome.node(&node.system_path(), answer);
+}
+
+/// `pcie.replay`: good links replay too, now and then.
+pub(super) fn replays(node: &Node<'_>, outcome: &mut Outcome) {
+    let Some(age) = node.earlier_age() else { return };
+    node.each_gpu(outcome, &node.system_path(), |_, gpu| {
+        let before = node.earlier(gpu).and_then(|gpu| gpu.pcie.replays.value());
+        let Some(before) = before else { return Answer::NotHere };
+        let expected = format!("at most {REPLAYS_A_MINUTE} PCIe replays a minute");
+        let count = match &gpu.pcie.replays {
+            Reading::Value(now) => growth((*now).into(), (*before).into()),
+            reading => return Answer::unless_expected(true, "PCIe replays", reading, expected),
+        };
+        match is_faster(count, REPLAYS_A_MINUTE, age) {
+            false => Answer::Holds,
+            true => Answer::Fails(
+                Contrast::new(expected, format!("{count} in {}", span(age))).advise(RESEAT),
+            ),
+        }
+    });
 }

@@ -231,6 +231,20 @@ fn cases() -> Vec<Case> {
             Here(|s| gpus(s)[0].identity.minor = unknown()),
         ),
         case(
+            Id::GpuPlace,
+            hgx,
+            |s| gpus(s)[1].identity.module_id = Reading::Value(1),
+            (whole, |s| each(s, |gpu| gpu.identity.module_id = Reading::Value(0))),
+            Here(|s| gpus(s)[1].identity.module_id = unknown()),
+        ),
+        case(
+            Id::GpuNuma,
+            hgx,
+            |s| pci(s)[0].link.numa_node = Reading::Value(1),
+            (hgx, |s| pci(s).iter_mut().for_each(|gpu| gpu.link.numa_node = absent())),
+            Here(|s| pci(s)[0].link.numa_node = unknown()),
+        ),
+        case(
             Id::MigMode,
             uniform_mig,
             |s| {
@@ -342,6 +356,14 @@ fn cases() -> Vec<Case> {
             Here(|s| gpus(s)[1].pcie.max_width = unknown()),
         ),
         case(
+            Id::PcieReplay,
+            hgx,
+            // Nine within the minute.
+            |s| gpus(s)[0].pcie.replays = Reading::Value(9),
+            (hgx, |s| each(s, |gpu| gpu.identity.uuid = Reading::Value("GPU-new".into()))),
+            Here(|s| gpus(s)[0].pcie.replays = unknown()),
+        ),
+        case(
             Id::NvlinkActive,
             hgx,
             |s| value(&mut gpus(s)[2].nvlinks)[17].active = Reading::Value(false),
@@ -364,6 +386,13 @@ fn cases() -> Vec<Case> {
                 s.peers = absent();
             }),
             Here(|s| s.peers = unknown()),
+        ),
+        case(
+            Id::NvlinkErrors,
+            hgx,
+            |s| value(&mut gpus(s)[0].health.nvlink_errors)[17].recovery = 1,
+            (hgx, |s| each(s, |gpu| gpu.identity.uuid = Reading::Value("GPU-new".into()))),
+            Here(|s| gpus(s)[0].health.nvlink_errors = unknown()),
         ),
         case(
             Id::FabricState,
@@ -509,6 +538,13 @@ fn cases() -> Vec<Case> {
                 gpus(s)[0].health.ecc_aggregate = Reading::Value(counts);
             },
             (hgx, |s| each(s, |gpu| gpu.identity.uuid = unknown())),
+            Here(|s| gpus(s)[0].health.ecc_aggregate = unknown()),
+        ),
+        case(
+            Id::EccRate,
+            hgx,
+            |s| value(&mut gpus(s)[0].health.ecc_aggregate).corrected = 11,
+            (hgx, |s| each(s, |gpu| gpu.identity.uuid = Reading::Value("GPU-new".into()))),
             Here(|s| gpus(s)[0].health.ecc_aggregate = unknown()),
         ),
         case(
@@ -682,6 +718,20 @@ fn cases() -> Vec<Case> {
             |s| s.host.memory = Reading::Value(Mib(1_900_000)),
             (whole, nothing),
             Here(|s| s.host.memory = unknown()),
+        ),
+        case(
+            Id::HostMount,
+            hgx,
+            |s| value(&mut s.host.mounts).clear(),
+            (whole, |s| s.host.mounts = unknown()),
+            Here(|s| s.host.mounts = unknown()),
+        ),
+        case(
+            Id::HostHugepages,
+            hgx,
+            |s| value(&mut s.host.hugepages)[0].total = 1023,
+            (whole, |s| s.host.hugepages = unknown()),
+            Here(|s| s.host.hugepages = unknown()),
         ),
         case(
             Id::NetworkPorts,

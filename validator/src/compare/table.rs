@@ -9,7 +9,7 @@ use fleetc_schema::intent::{CheckLevel, NodeCheck};
 
 use super::outcome::Outcome;
 use super::{Node, agents, driver, fabric, health, host, inventory, kernel_log, memory, mig};
-use super::{modes, nvlink, pcie, probe};
+use super::{modes, nvlink, pcie, place, probe};
 use crate::report::Action;
 
 /// A check, by name.
@@ -109,6 +109,12 @@ table! {
     GpuMinor Warn Look inventory::minors,
         reads "`nvmlDeviceGetMinorNumber`",
         absent "where no DRA driver hands out the GPUs";
+    GpuPlace Warn Look place::places,
+        reads "`nvmlDeviceGetPlatformInfo`, `nvmlDeviceGetModuleId`",
+        absent "with fewer than two GPUs; on cards without a baseboard, which all say one number";
+    GpuNuma Warn Look place::numa,
+        reads "`numa_node` of `/sys/bus/pci/devices`",
+        absent "where the catalog does not know it of the system; where the kernel does not tell: -1";
     MigMode Block Reconfigure mig::mode,
         reads_twice "`nvmlDeviceGetMigMode`, current and pending",
         absent "on a product without MIG, if it is to be off";
@@ -151,12 +157,18 @@ table! {
     PcieAlike Warn Look pcie::alike,
         reads "`nvmlDeviceGetMaxPcieLinkWidth`, `nvmlDeviceGetMaxPcieLinkGeneration`",
         absent "with fewer than two GPUs";
+    PcieReplay Warn Look pcie::replays,
+        reads "`nvmlDeviceGetPcieReplayCounter`, now and then: some are normal, so their rate counts",
+        absent "without an earlier snapshot of the GPU, or the time of one";
     NvlinkActive Block Look nvlink::active,
         reads_twice "`nvmlDeviceGetNvLinkState` of each link",
         absent "on a GPU with MIG mode on, where NVML does not tell or calls them down; on PCIe cards, where bridges are a choice";
     NvlinkPeers Block Look nvlink::peers,
         reads "`nvmlDeviceGetP2PStatus` of each pair, after the grace time",
         absent "on a GPU with MIG mode on; where a GPU's domain is itself, or not known";
+    NvlinkErrors Warn Look nvlink::errors,
+        reads "`nvmlDeviceGetNvLinkErrorCounter` of each active link, now and then",
+        absent "without an earlier snapshot of the GPU; on a GPU with MIG mode on; after a boot since then; where NVML no longer has these counters";
     FabricState Block Look fabric::state,
         reads_twice "`nvmlDeviceGetGpuFabricInfoV`; in progress counts after the grace time",
         absent "before Hopper, on PCIe cards, on boards without NVSwitches; on a GPU with MIG mode on";
@@ -211,6 +223,9 @@ table! {
     EccGrowth Warn Look memory::ecc_growth,
         reads "`nvmlDeviceGetTotalEccErrors`, aggregate, now and then",
         absent "without an earlier snapshot of the GPU";
+    EccRate Warn Look memory::ecc_rate,
+        reads "`nvmlDeviceGetTotalEccErrors`, aggregate, now and then",
+        absent "without an earlier snapshot of the GPU, or the time of one; while ECC mode is off";
     SramThreshold Block Replace memory::sram_threshold,
         reads "`nvmlDeviceGetSramEccErrorStatus`, as root",
         absent "before Ampere, and with drivers that do not tell";
@@ -271,6 +286,12 @@ table! {
     HostMemory Warn Look host::memory,
         reads "`MemTotal` of `/proc/meminfo`",
         absent "where neither catalog nor fleet states it";
+    HostMount Block Reconfigure host::mounts,
+        reads "`/proc/1/mounts`, after the grace time",
+        absent "where no policy says";
+    HostHugepages Warn Reconfigure host::hugepages,
+        reads "`/sys/kernel/mm/hugepages`, after the grace time",
+        absent "where no policy says";
     NetworkPorts Block Look host::ports,
         reads "`/sys/class/infiniband`, after the grace time",
         absent "where the spec attaches the node to no InfiniBand or RoCE fabric";

@@ -1,5 +1,6 @@
 //! Sources of readings. Each gives the same [`NodeState`], so the same findings follow.
 
+mod history;
 mod live;
 pub mod nvidia_smi;
 mod snapshot;
@@ -8,6 +9,7 @@ use crate::input::InputError;
 use crate::state::{NOT_READ, NodeState};
 use serde_json::Value;
 
+pub(crate) use history::History;
 pub use live::{LIBRARY, Live, STATE_DIR, Setting};
 pub use nvidia_smi::NvidiaSmi;
 pub use snapshot::{SNAPSHOT_SCHEMA, Snapshot, to_json};

@@ -96,7 +96,7 @@ impl Observe for Snapshot {
 }
 
 /// Bus ids and indexes tell GPUs apart, so no two may be equal; no list is without end.
-fn check(state: &NodeState) -> Result<(), String> {
+pub(super) fn check(state: &NodeState) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for gpu in bounded("pci_gpus", &state.pci_gpus)? {
         if !seen.insert(gpu.bus_id) {

@@ -27,8 +27,25 @@ pub struct Health {
     pub repair_pending: Reading<RepairPending>,
     /// Why clocks are below their maximum: `nvmlDeviceGetCurrentClocksEventReasons`.
     pub clocks_event_reasons: Reading<ClocksEventReasons>,
+    /// Errors of each active NVLink since the driver was loaded. Not applicable on a GPU without any,
+    /// while it has MIG mode on, and where `nvmlDeviceGetNvLinkErrorCounter` is gone.
+    pub nvlink_errors: Reading<Vec<NvLinkErrors>>,
     /// Temperatures.
     pub thermal: Thermal,
+}
+
+/// Errors of one NVLink: `nvmlNvLinkErrorCounter_t`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NvLinkErrors {
+    /// Its number.
+    pub link: u32,
+    /// What had to be sent again.
+    pub replay: u64,
+    /// How often the link had to be trained again.
+    pub recovery: u64,
+    /// Units of flow control with a wrong checksum.
+    pub crc_flit: u64,
 }
 
 /// `nvmlDeviceGpuRecoveryAction_t`.

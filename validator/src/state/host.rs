@@ -12,6 +12,8 @@ use fleetc_schema::units::{Bytes, Mib, Seconds};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HostState {
+    /// When all of this was read.
+    pub time: Reading<UnixTime>,
     /// Time since boot: `/proc/uptime`, whole seconds.
     pub uptime: Reading<Seconds>,
     /// Release of the kernel: `/proc/sys/kernel/osrelease`.
@@ -46,7 +48,8 @@ pub struct HostState {
     pub infiniband: Reading<Vec<IbPort>>,
     /// NVMe disks: `/sys/class/nvme`.
     pub nvme: Reading<Vec<NvmeDisk>>,
-    /// Mounted file systems of disks and servers: `/proc/self/mounts`.
+    /// Mounted file systems, but for those that show the kernel and those of containers, sorted by where
+    /// they are: `/proc/1/mounts`.
     pub mounts: Reading<Vec<Mount>>,
     /// `/sys/kernel/mm/hugepages`, by page size.
     pub hugepages: Reading<Vec<HugePages>>,
@@ -60,6 +63,11 @@ pub struct HostState {
     /// What the kubelet hands out. Not applicable off Kubernetes.
     pub kubernetes: Reading<Allocatable>,
 }
+
+/// A moment, in seconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UnixTime(pub u64);
 
 /// Processors that are online: `/sys/devices/system/cpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

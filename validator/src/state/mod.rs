@@ -20,12 +20,12 @@ pub use gpu::{
     PciGpu, PcieSysfs, Platform, Power, Processes, VirtualizationMode,
 };
 pub use health::{
-    ClocksEventReasons, EccCounts, Health, RecoveryAction, RemappedRows, RepairPending,
-    RetiredPages, RowHistogram, Thermal,
+    ClocksEventReasons, EccCounts, Health, NvLinkErrors, RecoveryAction, RemappedRows,
+    RepairPending, RetiredPages, RowHistogram, Thermal,
 };
 pub use host::{
     Allocatable, CapDevice, Cpu, DeviceNode, HostState, HugePages, IbPort, KernelLog, LogEvent,
-    LogEventKind, MigCap, Mount, NvmeDisk, Service, SlurmGres, UnitState,
+    LogEventKind, MigCap, Mount, NvmeDisk, Service, SlurmGres, UnitState, UnixTime,
 };
 pub use link::{
     C2c, Fabric, FabricFault, FabricHealth, FabricState, Numa, NvLink, NvLinkRemote, P2pStatus,

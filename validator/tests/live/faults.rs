@@ -245,6 +245,7 @@ fn a_process_with_threads_starts_no_probe() {
         slurmd: None,
         kubernetes_node: None,
         inforom: false,
+        now: None,
     };
     // This process has more than one thread: the harness has one a test.
     let error = fleetc_validate::observe::Observe::observe(&live).unwrap_err();

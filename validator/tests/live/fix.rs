@@ -488,7 +488,7 @@ fn instances_are_made_by_the_script() {
     let script = program(&stage, "fleetc mig.sh", MIG_SCRIPT);
     let args = ["--mig-script", script.as_str()];
     let mut made = stage.node.clone();
-    made.gpus = sliced().node.gpus;
+    made.gpus = sliced().node.gpus.clone();
     fs::write(stage.path("after.json"), serde_json::to_string(&made).unwrap()).unwrap();
     // It may refuse, and then says why.
     fs::write(stage.path("refuses"), "fleetc-mig: GPU 0 is in use by process 7\n").unwrap();

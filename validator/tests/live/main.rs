@@ -2,8 +2,10 @@
 
 #![cfg(test)]
 
+mod checks;
 mod faults;
 mod fix;
+mod history;
 mod stage;
 
 use fleetc_fake_nvml::node::{Effect, Fabric};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use fleetc_fake_nvml::node::{
@@ -46,9 +46,20 @@ const PROFILES: [&str; 18] = [
     "3_SLICE_GFX",
 ];
 
+/// Devices that every Linux has, with their minor numbers. Source: the kernel's `devices.txt`.
+const DEVICES: [(&str, u32); 6] = [
+    ("/dev/tty", 0),
+    ("/dev/null", 3),
+    ("/dev/zero", 5),
+    ("/dev/full", 7),
+    ("/dev/random", 8),
+    ("/dev/urandom", 9),
+];
+
 /// A node that is ready to be read.
 pub struct Stage {
-    dir: TempDir,
+    /// Its folder.
+    pub dir: TempDir,
     /// What the library answers.
     pub node: Node,
     /// What the node should be.
@@ -57,6 +68,18 @@ pub struct Stage {
     pub library: PathBuf,
     /// The deadline.
     pub deadline: &'static str,
+    /// Processes that stand for probes of earlier runs.
+    pub sleepers: Vec<Child>,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for sleeper in &mut self.sleepers {
+            // It may have ended.
+            let _ = sleeper.kill();
+            let _ = sleeper.wait();
+        }
+    }
 }
 
 /// What a run of the program did.
@@ -91,12 +114,12 @@ impl Run {
     }
 }
 
-fn bus_id(rank: usize) -> String {
+pub fn bus_id(rank: usize) -> String {
     format!("00000000:{:02X}:00.0", 0x10 + rank * 0x10)
 }
 
 /// The same with a domain of four digits, in lower case.
-fn in_sysfs(bus_id: &str) -> String {
+pub fn in_sysfs(bus_id: &str) -> String {
     bus_id.replacen("0000", "", 1).to_lowercase()
 }
 
@@ -123,6 +146,7 @@ pub fn stage(key: &str, count: usize, layouts: &[&[(&str, u32)]]) -> Stage {
         slots.push(GpuSlot {
             slot,
             index: slot,
+            numa: None,
             mig: layout.map(|layout| wanted(table_of(key), layout)),
             path: ItemPath::item("pool", "p").child("sharing"),
         });
@@ -193,6 +217,7 @@ pub fn stage(key: &str, count: usize, layouts: &[&[(&str, u32)]]) -> Stage {
         class,
         library: library().unwrap(),
         deadline: "20s",
+        sleepers: Vec::new(),
     };
     stage.write_intent();
     stage.write_kernel();
@@ -211,6 +236,8 @@ fn policy() -> NodePolicy {
         pcie_gen: None,
         pcie_width: None,
         nvlinks: None,
+        mounts: Vec::new(),
+        hugepages: Vec::new(),
         checks: notes.map(|check| (check, CheckLevel::Info)).into(),
     }
 }
@@ -290,7 +317,7 @@ fn mig(table: &MigTable, wanted: Option<&[WantedInstance]>, gpu: usize) -> Mig {
 
 fn nvlinks(count: u8) -> Vec<NvLink> {
     let hidden = "FFFFFFFF:FF:FF.0".to_owned();
-    let link = NvLink { active: 1, version: 4, remote: 2, remote_bus_id: hidden };
+    let link = NvLink { active: 1, version: 4, remote: 2, remote_bus_id: hidden, errors: [0; 3] };
     vec![link; count.into()]
 }
 
@@ -322,9 +349,10 @@ impl Stage {
         fs::write(folder.join("p.json"), serde_json::to_string(&document).unwrap()).unwrap();
     }
 
-    fn write_kernel(&self) {
+    /// Writes the files of the kernel.
+    pub fn write_kernel(&self) {
         for gpu in &self.node.gpus {
-            self.write(&format!("dev/nvidia{}", gpu.minor), "");
+            self.write_device(&format!("nvidia{}", gpu.minor), gpu.minor);
             self.write_pci(&gpu.bus_id, gpu.device_id >> 16, "0x030200");
         }
         // An NVSwitch is NVIDIA's too, and no GPU.
@@ -333,9 +361,24 @@ impl Stage {
         self.write("proc/uptime", "86400.12 600000.00\n");
         self.write("proc/modules", "nvidia_uvm 1 0 - Live 0x0\nnvidia 1 1 - Live 0x0\n");
         self.write("proc/meminfo", "MemTotal:       2113421312 kB\nMemFree: 1 kB\n");
-        self.write("dev/nvidiactl", "");
+        self.write_device("nvidiactl", 3);
+        self.write_device("nvidia-uvm", 3);
         self.write_caps();
         self.write("dev/kmsg", "6,0,0,-;Linux version 6.8.0\n");
+    }
+
+    /// A device with this minor number: a link to one that every Linux has, since only root can make
+    /// one; a plain file where no such device is.
+    pub fn write_device(&self, name: &str, minor: u32) {
+        let path = self.path("root/dev").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if path.symlink_metadata().is_ok() {
+            fs::remove_file(&path).unwrap();
+        }
+        match DEVICES.iter().find(|(_, of)| *of == minor) {
+            Some((device, _)) => symlink(device, path).unwrap(),
+            None => fs::write(path, "").unwrap(),
+        }
     }
 
     /// What the driver makes for each instance: a minor number, and a device node.
@@ -362,7 +405,8 @@ impl Stage {
         format!("NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Wed Oct 29 2025\n")
     }
 
-    fn write_pci(&self, bus_id: &str, device: u32, class: &str) {
+    /// A device on PCI.
+    pub fn write_pci(&self, bus_id: &str, device: u32, class: &str) {
         let name = in_sysfs(bus_id);
         let at = format!("sys/bus/pci/devices/{name}");
         for (file, text) in [
@@ -378,8 +422,17 @@ impl Stage {
         ] {
             self.write(&format!("{at}/{file}"), text);
         }
-        let driver = self.path("root").join(at).join("driver");
-        symlink("../../../bus/pci/drivers/nvidia", driver).unwrap();
+        self.write_driver(bus_id, "nvidia");
+    }
+
+    /// The kernel driver that has a device.
+    pub fn write_driver(&self, bus_id: &str, driver: &str) {
+        let device = self.path("root/sys/bus/pci/devices").join(in_sysfs(bus_id));
+        let link = device.join("driver");
+        if link.symlink_metadata().is_ok() {
+            fs::remove_file(&link).unwrap();
+        }
+        symlink(format!("../../../bus/pci/drivers/{driver}"), link).unwrap();
     }
 
     /// Takes a GPU off PCI.

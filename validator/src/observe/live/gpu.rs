@@ -17,8 +17,8 @@ use super::raw::{
 use crate::state::{
     AddressingMode, ClocksEventReasons, ComputeInstanceState, ComputeMode, EccCounts, Fabric,
     FabricHealth, FabricState, GpuInstanceState, GpuState, MigDevice, MigMode, MigProfileState,
-    Mode, NvLink, NvLinkRemote, Platform, Reading, RecoveryAction, RemappedRows, RepairPending,
-    RetiredPages, RowHistogram, VirtualizationMode,
+    Mode, NvLink, NvLinkErrors, NvLinkRemote, Platform, Reading, RecoveryAction, RemappedRows,
+    RepairPending, RetiredPages, RowHistogram, VirtualizationMode,
 };
 
 /// Enum indexes of GPU instance profiles that are asked for: `NVML_GPU_INSTANCE_PROFILE_COUNT` is 18
@@ -63,6 +63,7 @@ pub(super) fn read(nvml: &Nvml, device: Device, extra: Extra, probe: &Probe<GpuP
     probe.tell();
     read_modes(nvml, device, probe);
     read_health(nvml, device, probe);
+    read_nvlink_errors(nvml, device, probe);
     read_pcie(nvml, device, probe);
     read_rest(nvml, device, extra, probe);
     read_condition(probe);
@@ -374,6 +375,26 @@ fn read_nvlinks(nvml: &Nvml, device: Device, mig_is_on: Option<bool>) -> Reading
         true => Reading::NotApplicable("the GPU has no NVLink".to_owned()),
         false => Reading::Value(links),
     }
+}
+
+/// Reads the error counters of the links that were found active.
+fn read_nvlink_errors(nvml: &Nvml, device: Device, probe: &Probe<GpuProbe>) {
+    let mut links = Reading::default();
+    probe.set_gpu(|gpu| links = gpu.nvlinks.clone());
+    let errors = match links {
+        Reading::Value(links) => {
+            let active = links.iter().filter(|link| link.active.value() == Some(&true));
+            let of = |link: u32, counter| nvml.nvlink_errors(device, link, counter);
+            let errors = active.map(|NvLink { link, .. }| {
+                let (replay, recovery) = (of(*link, 0)?, of(*link, 1)?);
+                Ok(NvLinkErrors { link: *link, replay, recovery, crc_flit: of(*link, 2)? })
+            });
+            reading(errors.collect())
+        }
+        Reading::NotApplicable(why) => Reading::NotApplicable(why),
+        Reading::Unknown(why) => Reading::Unknown(why),
+    };
+    probe.set_gpu(|gpu| gpu.health.nvlink_errors = errors);
 }
 
 fn read_fabric(nvml: &Nvml, device: Device) -> Reading<Fabric> {

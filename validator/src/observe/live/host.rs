@@ -373,7 +373,8 @@ impl Files<'_> {
         let mut nodes = Vec::new();
         for name in names.iter().filter(|name| name.starts_with("nvidia")) {
             let path = self.root.join("dev").join(name);
-            let Ok(metadata) = fs::symlink_metadata(path) else { continue };
+            // Through links, as a program that opens it goes.
+            let Ok(metadata) = fs::metadata(path) else { continue };
             if metadata.file_type().is_char_device() {
                 let (major, minor) = device_numbers(metadata.rdev());
                 let mode = format!("{:04o}", metadata.mode() & 0o7777);
@@ -486,15 +487,15 @@ impl Files<'_> {
     }
 
     fn mounts(&self) -> Reading<Vec<Mount>> {
-        // Those of process 1 where the root is another's, such as a host seen from a container.
-        let path = if self.root == Path::new("/") { "proc/self/mounts" } else { "proc/1/mounts" };
-        let text = match self.text(path) {
+        // A pod with the host's processes has mounts of its own. Those of process 1 are the host's.
+        const FILE: &str = "proc/1/mounts";
+        let text = match self.text(FILE) {
             Ok(text) => text,
-            Err(error) => return refused(path, &error),
+            Err(error) => return refused(FILE, &error),
         };
         let mut mounts: Vec<Mount> = text.lines().filter_map(mount).collect();
         mounts.sort_by(|a, b| a.target.cmp(&b.target));
-        mounts.truncate(1024);
+        mounts.truncate(MAX_ENTRIES / 2);
         Reading::Value(mounts)
     }
 
@@ -694,30 +695,41 @@ fn mig_cap(line: &str) -> Option<(CapDevice, u32)> {
     Some((device, cap))
 }
 
-/// A line of a table of mounts, if it is of a disk, a server or a cluster: not of the kernel's own.
+/// Types of file systems that show the kernel itself. Source: proc(5), `/proc/filesystems`.
+const OF_KERNEL: &[&str] = &[
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "devtmpfs",
+    "efivarfs",
+    "fusectl",
+    "mqueue",
+    "nsfs",
+    "proc",
+    "pstore",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "sysfs",
+    "tracefs",
+];
+
+/// Folders below which mounts are those of containers, which come and go.
+const OF_CONTAINERS: &[&str] =
+    &["/run/", "/var/lib/containerd/", "/var/lib/docker/", "/var/lib/kubelet/pods/"];
+
+/// A line of a table of mounts, if the mount is neither the kernel's own nor a container's.
 fn mount(line: &str) -> Option<Mount> {
     let mut fields = line.split(' ');
-    let (source, target) = (fields.next()?, fields.next()?);
+    let (source, target) = (fields.next()?, unescaped(fields.next()?));
     let (kind, options) = (fields.next()?, fields.next()?);
-    let is_of_interest = source.starts_with("/dev/")
-        || matches!(
-            kind,
-            "nfs"
-                | "nfs4"
-                | "lustre"
-                | "beegfs"
-                | "gpfs"
-                | "ceph"
-                | "wekafs"
-                | "xfs"
-                | "ext4"
-                | "zfs"
-                | "btrfs"
-                | "bcachefs"
-        )
-        || kind.starts_with("fuse.");
-    is_of_interest.then(|| Mount {
-        target: unescaped(target),
+    let of_container = OF_CONTAINERS.iter().any(|folder| target.starts_with(folder));
+    (!of_container && !OF_KERNEL.contains(&kind)).then(|| Mount {
+        target,
         source: unescaped(source),
         kind: kind.to_owned(),
         read_only: options.split(',').any(|option| option == "ro"),
@@ -749,8 +761,11 @@ mod tests {
     }
 
     #[test]
-    fn mounts_of_disks_and_servers_are_kept() {
+    fn mounts_of_the_kernel_and_of_containers_are_left_out() {
         assert_eq!(mount("proc /proc proc rw,nosuid 0 0"), None);
+        let secret = "tmpfs /var/lib/kubelet/pods/1f/volumes/token tmpfs rw 0 0";
+        assert_eq!(mount(secret), None);
+        assert_eq!(mount("tmpfs /tmp tmpfs rw 0 0").unwrap().kind, "tmpfs");
         let scratch = mount("/dev/md0 /mnt/local\\040scratch xfs rw,noatime 0 0").unwrap();
         assert_eq!((scratch.target.as_str(), scratch.read_only), ("/mnt/local scratch", false));
         let home = mount("nfs1:/home /home nfs4 ro,vers=4.2 0 0").unwrap();

@@ -32,7 +32,7 @@ use self::inventory::{Inventory, Progress};
 use self::probe::{Probe, Told, words};
 use self::raw::{Fault, Nvml};
 use super::{Observe, ObserveError};
-use crate::state::{GpuState, NodeState, ProbeEnd, Reading, RefusedGpu, StuckProbe};
+use crate::state::{GpuState, NodeState, ProbeEnd, Reading, RefusedGpu, StuckProbe, UnixTime};
 
 pub use self::set::Setting;
 
@@ -59,6 +59,8 @@ pub struct Live {
     pub kubernetes_node: Option<PathBuf>,
     /// True if the checksum of the InfoROM is to be read from flash.
     pub inforom: bool,
+    /// What the clock says.
+    pub now: Option<UnixTime>,
 }
 
 /// What the probe of a GPU finds.
@@ -175,6 +177,8 @@ impl Run<'_> {
         state.stuck.extend(stuck);
         state.pci_gpus = host.pci_gpus;
         state.host = host.host;
+        let no_clock = || Reading::Unknown("the clock does not tell".to_owned());
+        state.host.time = self.live.now.map_or_else(no_clock, Reading::Value);
         state.driver_state = inventory.driver_state;
         state.driver_state.kernel_module = host.kernel_module;
         match why_not {

@@ -513,6 +513,13 @@ impl Nvml {
         Ok(text(&pci.busId))
     }
 
+    /// An error counter of a link: 0 replay, 1 recovery, 2 CRC of flits.
+    pub(super) fn nvlink_errors(&self, device: Device, link: u32, counter: u32) -> Outcome<u64> {
+        let mut value: c_ulonglong = 0;
+        call!(self, nvmlDeviceGetNvLinkErrorCounter(device.0, link, counter, &mut value))?;
+        Ok(value)
+    }
+
     /// Status of a pair for a capability: 2 is NVLink.
     pub(super) fn p2p(&self, a: Device, b: Device, capability: u32) -> Outcome<u32> {
         let mut status: c_uint = 0;

@@ -354,6 +354,7 @@ fn health(gpu: &Element) -> Health {
         ecc_volatile: ecc(gpu, "volatile"),
         ecc_aggregate: ecc(gpu, "aggregate"),
         sram_threshold_exceeded: flag(gpu, &["ecc_errors", "aggregate", "sram_threshold_exceeded"]),
+        nvlink_errors: Reading::Unknown("not in the XML".to_owned()),
         repair_pending: both(
             flag(gpu, &["ecc_errors", "channel_repair_pending"]),
             flag(gpu, &["ecc_errors", "tpc_repair_pending"]),
