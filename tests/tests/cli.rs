@@ -132,10 +132,17 @@ fn compile_check_says_what_is_stale() {
     let stale = run(&["compile", &lab, "-o", out, "--check"]);
     assert_eq!(stale.code, 1);
     assert!(stale.out.contains("differs  clusters/hpc/slurm/slurm.conf"), "{}", stale.out);
-    assert_eq!(run(&["compile", &lab, "-o", out]).code, 0);
+    let first = run(&["compile", &lab, "-o", out]);
+    assert_eq!(first.code, 0);
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let told = first.out.replace(out, "out/lab");
+    assert!(
+        readme.contains(&format!("```\n{}\n```", told.trim_end())),
+        "the README says else:\n{told}"
+    );
     assert_eq!(run(&["compile", &lab, "-o", out, "--check"]).code, 0);
     let again = run(&["compile", &lab, "-o", out]);
-    assert!(again.out.contains("0 written, 58 unchanged, 0 removed"), "{}", again.out);
+    assert!(again.out.contains("(0 written, 58 unchanged, 0 removed)"), "{}", again.out);
 }
 
 #[test]

@@ -8,7 +8,9 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
-use fleetc_tests::{FLEETS, Form, Texts, check_fleet, check_text, compiled, repository};
+use fleetc_tests::{
+    FLEETS, Form, Texts, check_beside, check_fleet, check_text, compiled, folder, repository,
+};
 
 fn lab() -> String {
     std::fs::read_to_string(repository().join("fleets/lab/fleet.kdl")).unwrap()
@@ -69,15 +71,19 @@ fn no_output_but_the_side_table_names_a_spec_file() {
     }
 }
 
-#[test]
-fn inserting_a_pool_adds_lines_and_changes_none() {
-    let spec = lab();
-    let more = "pool \"alpha\" { cluster \"hpc\"; system \"dgx-h100\"; nodes \"alpha[1-2]\"; sharing \"whole\" }\n";
-    let at = spec.find("pool \"train\"").unwrap();
-    let inserted = format!("{}{more}{}", &spec[..at], &spec[at..]);
-    let (before, after) = (tree(Form::Kdl, &spec), tree(Form::Kdl, &inserted));
-    let changed = differing(&before, &after);
-    assert!(changed.iter().all(|path| !path.starts_with("clusters/serve/")), "{changed:?}");
+/// Files of which one more pool changes lines of others, and how those lines begin.
+const SHARED_LINES: [(&str, &str); 2] = [
+    // The switch above all others lists them.
+    ("slurm/topology.conf", "SwitchName=racks "),
+    // Slurm has one list of the nodes that are never powered down.
+    ("slurm/slurm.conf", "SuspendExcNodes="),
+];
+
+/// Every old line is still there, in order, though a comma may follow it now.
+fn adds_lines_only(before: &Texts, after: &Texts, others: &str) {
+    let changed = differing(before, after);
+    assert!(changed.len() > 2, "there is one pool more: {changed:?}");
+    assert!(changed.iter().all(|path| !path.starts_with(others)), "{changed:?}");
     for path in changed {
         let ours = ["fleetc.manifest.json", "fleet/intent/sources.jsonl"];
         // Unit tests of rules, which nobody applies, try an alert on the first class that it tells of:
@@ -86,14 +92,49 @@ fn inserting_a_pool_adds_lines_and_changes_none() {
             continue;
         }
         let Some(old) = before.get(path).filter(|_| !ours.contains(&path)) else { continue };
-        // Every old line is still there, in order.
+        let is_shared = |line: &str| {
+            SHARED_LINES.iter().any(|(file, start)| path.ends_with(file) && line.starts_with(start))
+        };
         let mut lines = after[path].lines();
-        // The switch above all others lists them.
-        for line in old.lines().filter(|line| !line.starts_with("SwitchName=racks ")) {
+        for line in old.lines().filter(|line| !is_shared(line)) {
             let tail = line.trim_end_matches(',');
             assert!(lines.any(|l| l.trim_end_matches(',') == tail), "{path}: {line}");
         }
     }
+}
+
+#[test]
+fn inserting_a_pool_adds_lines_and_changes_none() {
+    let spec = lab();
+    let inserted = |more: &str| {
+        let at = spec.find("pool \"train\"").unwrap();
+        tree(Form::Kdl, &format!("{}{more}\n{}", &spec[..at], &spec[at..]))
+    };
+    let before = tree(Form::Kdl, &spec);
+    let whole =
+        r#"pool "alpha" { cluster "hpc"; system "dgx-h100"; nodes "alpha[1-2]"; sharing "whole" }"#;
+    adds_lines_only(&before, &inserted(whole), "clusters/serve/");
+    let sliced = r#"pool "alpha" {
+            cluster "serve"; system "dgx-h100"; nodes "alpha[1-2]"
+            sharing "mig" strategy="mixed" { gpus "0-7" { slice "2g.20gb" count=3 } }
+        }"#;
+    adds_lines_only(&before, &inserted(sliced), "clusters/hpc/");
+}
+
+#[test]
+fn inserting_a_pool_into_a_fleet_with_elastic_nodes_changes_no_line() {
+    let mut files = folder(&repository().join("fleets/northwind")).unwrap();
+    let fleet = files.remove("fleet.kdl").unwrap();
+    let pools = files["pools.kdl"].clone();
+    let at = pools.find("pool \"pretrain\"").unwrap();
+    let mut compile = |more: &str| {
+        files.insert("pools.kdl".to_owned(), format!("{}{more}{}", &pools[..at], &pools[at..]));
+        let checked = check_beside(Form::Kdl, &fleet, &files).unwrap();
+        let found: Vec<&String> = checked.diagnostics.iter().map(|d| &d.title).collect();
+        compiled(&checked).unwrap_or_else(|| panic!("{found:?}"))
+    };
+    let alpha = "pool \"alpha\" { cluster \"hpc\"; system \"dgx-h100\"; nodes \"alpha[1-2]\"; sharing \"whole\" }\n";
+    adds_lines_only(&compile(""), &compile(alpha), "clusters/serve/");
 }
 
 #[test]

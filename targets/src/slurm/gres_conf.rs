@@ -27,11 +27,14 @@ pub fn emit(intent: &Intent, cluster: &Cluster, slurm: &Slurm) -> KeyValueFile {
         if detected.len() == classes.len() {
             file.line([setting], Line::new("AutoDetect", slurm.autodetect));
         } else {
-            // Nodes without GPUs have nothing to look for, and elastic ones must not look.
-            let all = |all: Hostlist, class: &&Class| all.union(&class.nodes);
-            let nodes = detected.iter().fold(Hostlist::default(), all);
-            let line = Line::new("NodeName", nodes).pair("AutoDetect", slurm.autodetect);
-            file.line([setting], line);
+            // Nodes without GPUs have nothing to look for, and elastic ones must not look. A line a pool,
+            // so that one pool more is one line more.
+            for pool in detected.chunk_by(|a, b| a.node.pool == b.node.pool) {
+                let all = |all: Hostlist, class: &&Class| all.union(&class.nodes);
+                let nodes = pool.iter().fold(Hostlist::default(), all);
+                let line = Line::new("NodeName", nodes).pair("AutoDetect", slurm.autodetect);
+                file.line([setting.clone()], line);
+            }
         }
     }
     for class in listed {
