@@ -179,6 +179,30 @@ impl Hostlist {
             .any(|r| r.lo <= name.lo && name.hi <= r.hi)
     }
 
+    /// Whether a list holds this very name, told from its text: for a list of one name, or of one range
+    /// as `Display` writes it. None if the list has to be read.
+    pub fn text_holds(list: &str, name: &str) -> Option<bool> {
+        if list.contains(',') {
+            return None;
+        }
+        let Some((prefix, rest)) = list.split_once('[') else { return Some(list == name) };
+        let (range, suffix) = rest.split_once(']')?;
+        let (first, last) = range.split_once('-')?;
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if first.len() != last.len()
+            || !is_number(first)
+            || !is_number(last)
+            || suffix.contains('[')
+        {
+            return None;
+        }
+        let number = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix));
+        // Numbers of one length compare as texts do.
+        Some(number.is_some_and(|number| {
+            number.len() == first.len() && is_number(number) && (first..=last).contains(&number)
+        }))
+    }
+
     /// The first name in natural order.
     pub fn first(&self) -> Option<String> {
         self.0.first().map(|range| range.name(range.lo))
@@ -865,7 +889,35 @@ mod tests {
         names.iter().fold(Hostlist::default(), |all, name| all.union(&Hostlist::single(name)))
     }
 
+    #[test]
+    fn a_list_of_one_range_need_not_be_read() {
+        for (list, name, holds) in [
+            ("n[001-032]", "n007", Some(true)),
+            ("n[001-032]", "n033", Some(false)),
+            ("n[001-032]", "n07", Some(false)),
+            ("n[001-032]", "m007", Some(false)),
+            ("n[1-2]-ib0", "n2-ib0", Some(true)),
+            ("a1[01-02]", "a101", Some(true)),
+            ("gpu7", "gpu7", Some(true)),
+            ("gpu7", "gpu70", Some(false)),
+            ("n[8-12]", "n9", None),
+            ("n[1,3-4]", "n3", None),
+            ("r[1-2]n[1-2]", "r1n1", None),
+        ] {
+            assert_eq!(Hostlist::text_holds(list, name), holds, "{list} {name}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn the_text_of_a_list_holds_what_the_list_holds(names in names(), others in names()) {
+            let all = set(&names);
+            for name in names.iter().chain(&others) {
+                let told = Hostlist::text_holds(&all.to_string(), name);
+                prop_assert!(told.is_none_or(|holds| holds == all.contains(name)), "{all} {name}");
+            }
+        }
+
         #[test]
         fn a_list_prints_and_reads_back(names in names()) {
             let all = set(&names);

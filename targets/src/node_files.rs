@@ -3,12 +3,13 @@
 //! nodes. They stand in the output, and ConfigMaps hold the same.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use fleetc_schema::Hostlist;
 use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{
     CLASS_SCHEMA, Class, ClassDocument, INDEX_SCHEMA, Index, Intent, Kubernetes, Override,
-    overrides_file,
+    overrides_file, overrides_number,
 };
 use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
@@ -130,8 +131,8 @@ fn overrides_of(intent: &Intent, class: &Class) -> Vec<Override> {
     pool.iter().flat_map(|pool| &pool.overrides).filter_map(here).collect()
 }
 
-/// Lines of overrides by file. Where they do not go into one, the first node of a line decides, so
-/// that a line that comes or goes changes no other file.
+/// Lines of overrides by file. Where they do not go into one, each node decides for itself, so that it
+/// reads one file, and a node that comes or goes changes no other.
 fn shards(lines: Vec<Override>) -> Vec<Vec<Override>> {
     if lines.is_empty() {
         return Vec::new();
@@ -144,19 +145,30 @@ fn shards(lines: Vec<Override>) -> Vec<Vec<Override>> {
     // another.
     let count = (bytes * 2).div_ceil(MAX_BYTES).next_power_of_two();
     let mut files = vec![Vec::new(); count];
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
     for line in lines {
-        let at = line.nodes.first().map_or(0, |first| hash(&first)) % count as u64;
-        if let Some(file) = usize::try_from(at).ok().and_then(|at| files.get_mut(at)) {
-            file.push(line);
+        for (number, nodes) in dealt(&line.nodes, count) {
+            let file = usize::try_from(number).ok().and_then(|at| files.get_mut(at));
+            if let Some(file) = file {
+                file.push(Override { nodes, ..line.clone() });
+            }
         }
     }
     files
 }
 
-/// FNV-1a of 64 bits. Source: draft-eastlake-fnv, "FNV-1a Hash".
-fn hash(text: &str) -> u64 {
-    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+/// The nodes of a list by the file that they stand in.
+fn dealt(nodes: &Hostlist, count: u32) -> BTreeMap<u32, Hostlist> {
+    let mut dealt: BTreeMap<u32, String> = BTreeMap::new();
+    for name in nodes.names() {
+        let list = dealt.entry(overrides_number(&name, count)).or_default();
+        if !list.is_empty() {
+            list.push(',');
+        }
+        list.push_str(&name);
+    }
+    // Names of a list are names of one.
+    dealt.into_iter().filter_map(|(number, list)| Some((number, list.parse().ok()?))).collect()
 }
 
 #[cfg(test)]
@@ -193,8 +205,20 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_the_published_one() {
-        assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
+    fn every_node_of_a_line_stands_in_the_file_that_it_reads() {
+        let mut lines: Vec<Override> = (0..20_000).map(line).collect();
+        let many: Hostlist = "m[000001-000500]".parse().unwrap();
+        lines.push(Override { nodes: many.clone(), ..line(0) });
+        let files = shards(lines);
+        let count = u32::try_from(files.len()).unwrap();
+        assert!(count > 1);
+        let holds = |name: &str| {
+            let number = usize::try_from(overrides_number(name, count)).unwrap();
+            files[number].iter().filter(|line| line.nodes.contains(name)).count()
+        };
+        assert!(many.names().all(|name| holds(&name) == 1));
+        assert_eq!(holds("n019999"), 1);
+        let all: u64 = files.iter().flatten().map(|line| line.nodes.len()).sum();
+        assert_eq!(all, 20_500, "and in no other");
     }
 }

@@ -31,6 +31,62 @@ pub const LOCAL_QUEUE: &str = "default";
 /// The taint of GPU nodes that pods and daemons tolerate, as NVIDIA's charts do.
 const GPU_TAINT: &str = "nvidia.com/gpu";
 
+/// The taint of nodes whose hardware is not proven. Its controller takes keys of this domain only;
+/// what must run before a node is proven tolerates it, and no workload.
+pub const UNPROVEN_TAINT: &str = "readiness.k8s.io/gpu-unproven";
+
+/// The affinity of pods that run on the nodes of some pools.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OnPools<'a> {
+    node_affinity: NodeAffinity<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeAffinity<'a> {
+    required_during_scheduling_ignored_during_execution: NodeSelector<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeSelector<'a> {
+    node_selector_terms: [NodeSelectorTerm<'a>; 1],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeSelectorTerm<'a> {
+    match_expressions: [NodeSelectorRequirement<'a>; 1],
+}
+
+#[derive(Debug, Serialize)]
+struct NodeSelectorRequirement<'a> {
+    key: String,
+    operator: &'static str,
+    values: Vec<&'a str>,
+}
+
+impl<'a> OnPools<'a> {
+    /// On these pools; the prefix is that of node labels.
+    pub fn new(prefix: &str, pools: Vec<&'a str>) -> Self {
+        let key = format!("{prefix}/pool");
+        let pool = NodeSelectorRequirement { key, operator: "In", values: pools };
+        let term = NodeSelectorTerm { match_expressions: [pool] };
+        let required = NodeSelector { node_selector_terms: [term] };
+        Self {
+            node_affinity: NodeAffinity {
+                required_during_scheduling_ignored_during_execution: required,
+            },
+        }
+    }
+}
+
+/// True if nodes of a cluster have that taint.
+pub fn has_unproven_nodes(kubernetes: &Kubernetes) -> bool {
+    kubernetes.validator.as_ref().is_some_and(|validator| validator.readiness.is_some())
+}
+
 /// A toleration of pods.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Toleration {

@@ -316,6 +316,53 @@ fn a_namespace_comes_before_what_is_in_it() {
     }
 }
 
+/// Nodes that are not proven have a taint. What proves them tolerates it, and no workload does.
+#[test]
+fn a_node_is_proven_before_workloads_come() {
+    let mut rules = 0;
+    for (fleet, _, files) in fleets() {
+        let objects = objects(&files);
+        let of_kind = |kind: &'static str| {
+            objects.iter().map(|(_, object)| object).filter(move |object| object["kind"] == kind)
+        };
+        let Some(rule) = of_kind("NodeReadinessRule").next() else { continue };
+        let taint = &rule["spec"]["taint"];
+        let tolerates = |toleration: &Value| {
+            (toleration["key"] == taint["key"] || toleration.get("key").is_none())
+                && (toleration["effect"] == taint["effect"] || toleration.get("effect").is_none())
+        };
+        let any = |tolerations: &Value| tolerations.as_array().unwrap().iter().any(tolerates);
+        let daemons = of_kind("DaemonSet").next().unwrap();
+        assert!(any(&daemons["spec"]["template"]["spec"]["tolerations"]), "{fleet}");
+        for (path, text) in files.iter().filter(|(path, _)| path.contains("/values/")) {
+            let values: Value = serde_yaml::from_str(text).unwrap();
+            let lists = ["/daemonsets", "/node-feature-discovery/worker", "/kubeletPlugin"];
+            let lists = lists.iter().filter_map(|at| values.pointer(&format!("{at}/tolerations")));
+            let lists: Vec<&Value> = lists.collect();
+            assert!(!lists.is_empty() && lists.into_iter().all(any), "{fleet}/{path}");
+        }
+        for (path, _) in objects.iter().filter(|(path, _)| path.contains("/90-workloads/")) {
+            let tolerates = files[*path].contains(text(taint, "/key"));
+            assert!(!tolerates, "{fleet}/{path} tolerates it");
+        }
+        let affinity = "/spec/template/spec/affinity/nodeAffinity/\
+            requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchExpressions/0";
+        let judged = &daemons.pointer(affinity).unwrap()["values"];
+        let pool = |rule: &Value| {
+            let labels = rule["spec"]["nodeSelector"]["matchLabels"].as_object().unwrap();
+            labels["fleetc.dev/pool"].clone()
+        };
+        let mut tainted: Vec<Value> = of_kind("NodeReadinessRule").map(pool).collect();
+        let mut judged = judged.as_array().unwrap().clone();
+        for list in [&mut tainted, &mut judged] {
+            list.sort_by_key(|name| name.as_str().unwrap().to_owned());
+        }
+        assert_eq!(tainted, judged, "{fleet}: who is tainted is judged");
+        rules += tainted.len();
+    }
+    assert!(rules >= 5, "{rules} rules");
+}
+
 /// Nodes of a class, and the labels that they should have.
 type Labelled = (Hostlist, BTreeMap<String, String>);
 

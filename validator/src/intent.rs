@@ -5,14 +5,17 @@
 
 mod sources;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use fleetc_schema::hostlist::HostlistError;
 use fleetc_schema::intent::{
     CLASS_SCHEMA, ClassDocument, GpuIndexes, GpuSlot, INDEX_SCHEMA, Index, NodeClass, Override,
-    overrides_file,
+    overrides_file, overrides_number,
 };
 use fleetc_schema::name::{ClassName, FleetName, RackName};
 use fleetc_schema::{Hostlist, ItemPath};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::input::{self, Folder, InputError};
@@ -84,7 +87,7 @@ pub fn load(folder: &Path, node: &str) -> Result<NodeIntent, IntentError> {
     let index_file = folder.file("index.json")?;
     let shown = index_file.shown;
     let bytes = input::read_to_end(&shown, index_file.file)?;
-    let index: Index = input::document(&shown, &bytes, INDEX_SCHEMA)?;
+    let index: Index<String> = input::document(&shown, &bytes, INDEX_SCHEMA)?;
     let contradiction = |problem| InputError::content(&shown, problem);
     let class_name = only_one("classes", node, &index.classes).map_err(contradiction)?;
     let rack = only_one("racks", node, &index.racks).map_err(contradiction)?.cloned();
@@ -110,13 +113,27 @@ pub fn load(folder: &Path, node: &str) -> Result<NodeIntent, IntentError> {
 fn only_one<'a, K: std::fmt::Display>(
     what: &str,
     node: &str,
-    lists: impl IntoIterator<Item = (&'a K, &'a Hostlist)>,
+    lists: impl IntoIterator<Item = (&'a K, &'a String)>,
 ) -> Result<Option<&'a K>, String> {
-    let mut holding =
-        lists.into_iter().filter(|(_, nodes)| nodes.contains(node)).map(|(key, _)| key);
-    match (holding.next(), holding.next()) {
-        (Some(a), Some(b)) => Err(format!("node `{node}` is in two {what}, `{a}` and `{b}`")),
-        (found, _) => Ok(found),
+    let mut found = None;
+    for (key, list) in lists {
+        let holds = holds(list, node).map_err(|error| format!("{what} `{key}`: {error}"))?;
+        match found.filter(|_| holds) {
+            Some(other) => {
+                return Err(format!("node `{node}` is in two {what}, `{other}` and `{key}`"));
+            }
+            None if holds => found = Some(key),
+            None => {}
+        }
+    }
+    Ok(found)
+}
+
+/// True if a list holds the node. Most lists are of one range, and need not be read for that.
+fn holds(list: &str, node: &str) -> Result<bool, HostlistError> {
+    match Hostlist::text_holds(list, node) {
+        Some(holds) => Ok(holds),
+        None => list.parse().map(|list: Hostlist| list.contains(node)),
     }
 }
 
@@ -127,7 +144,11 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 /// Reads a file of the folder. One that is not the one that the index lists is refused: the folder was
 /// edited, or copied in part.
-fn listed(folder: &Folder, index: &Index, name: &str) -> Result<(PathBuf, Vec<u8>), InputError> {
+fn listed(
+    folder: &Folder,
+    index: &Index<String>,
+    name: &str,
+) -> Result<(PathBuf, Vec<u8>), InputError> {
     let file = folder.file(name)?;
     let bytes = input::read_to_end(&file.shown, file.file)?;
     match index.files.get(name) {
@@ -147,7 +168,11 @@ struct Loaded {
     device_ids: Vec<DeviceId>,
 }
 
-fn load_class(folder: &Folder, index: &Index, name: &ClassName) -> Result<Loaded, InputError> {
+fn load_class(
+    folder: &Folder,
+    index: &Index<String>,
+    name: &ClassName,
+) -> Result<Loaded, InputError> {
     // A class name holds no `/` and no empty part, so this stays in the folder.
     let (shown, bytes) = listed(folder, index, &format!("classes/{name}.json"))?;
     let document: ClassDocument<'static> = input::document(&shown, &bytes, CLASS_SCHEMA)?;
@@ -161,38 +186,49 @@ fn load_class(folder: &Folder, index: &Index, name: &ClassName) -> Result<Loaded
 /// Finds what is known of a node in the overrides of its class.
 fn load_override(
     folder: &Folder,
-    index: &Index,
+    index: &Index<String>,
     class: &NodeClass,
     node: &str,
 ) -> Result<Option<Override>, InputError> {
-    let mut known: Option<Override> = None;
     let files = index.overrides.get(&class.name).copied().unwrap_or_default();
+    if files == 0 {
+        return Ok(None);
+    }
     if files > MAX_OVERRIDE_FILES {
         let problem = format!("more than {MAX_OVERRIDE_FILES} files of overrides");
         return Err(InputError::content(Path::new("index.json"), problem));
     }
-    for number in 0..files {
-        // As for the class: the name stays in the folder.
-        let (shown, bytes) = listed(folder, index, &overrides_file(&class.name, number, files))?;
-        for (line, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
-            // Most lines are about other nodes; all of them are read, since a list may hold this one.
-            if text.is_empty() {
-                continue;
-            }
-            let read: Override = serde_json::from_slice(text)
-                .map_err(|error| InputError::json(&shown, Some(line), &error))?;
-            if !read.nodes.contains(node) {
-                continue;
-            }
-            let problem = match &known {
-                Some(_) => Err(format!("node `{node}` has two overrides")),
-                None => check_override(class, &read),
-            };
-            problem.map_err(|problem| InputError::content(&shown, problem))?;
-            known = Some(read);
+    // As for the class: the name stays in the folder.
+    let number = overrides_number(node, files);
+    let (shown, bytes) = listed(folder, index, &overrides_file(&class.name, number, files))?;
+    let mut known: Option<Override> = None;
+    for (line, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+        if text.is_empty() {
+            continue;
         }
+        let wrong = |error| InputError::json(&shown, Some(line), &error);
+        // Most lines are about other nodes; of those no more is read than which.
+        let Nodes { nodes } = serde_json::from_slice(text).map_err(wrong)?;
+        let problem = |problem| InputError::content(&shown, format!("line {line}: {problem}"));
+        if !holds(&nodes, node).map_err(|error| problem(error.to_string()))? {
+            continue;
+        }
+        let read: Override = serde_json::from_slice(text).map_err(wrong)?;
+        let checked = match &known {
+            Some(_) => Err(format!("node `{node}` has two overrides")),
+            None => check_override(class, &read),
+        };
+        checked.map_err(problem)?;
+        known = Some(read);
     }
     Ok(known)
+}
+
+/// Which nodes a line of overrides is about.
+#[derive(Deserialize)]
+struct Nodes<'a> {
+    #[serde(borrow)]
+    nodes: Cow<'a, str>,
 }
 
 /// Checks what the comparison rests on: an address for every GPU of the complete node, rising.

@@ -1,9 +1,10 @@
 //! Draining a node that does not conform, and giving it back once it does: `scontrol`, called without a
 //! shell.
 //!
-//! A reason that does not start with [`PREFIX`] is someone else's, and the node is left alone. A node
-//! that cannot be judged is left as it is. What could not be done now is done at the next run, since
-//! each run judges anew: at the start of slurmd the controller may not know the node yet.
+//! A node that is drained, down or failing for a reason that does not start with [`PREFIX`] is someone
+//! else's, and is left alone. A node that cannot be judged is left as it is. What could not be done now is
+//! done at the next run, since each run judges anew: at the start of slurmd the controller may not know the
+//! node yet.
 //!
 //! Source: scontrol(1), "show node" and "update", 22.05 to 26.05.
 
@@ -15,6 +16,9 @@ use crate::{program, render};
 
 /// What the reason of a node begins with that this program drained.
 pub const PREFIX: &str = "fleetc: ";
+
+/// Slurmctld's own reason for a node that is gone. Source: Slurm 22.05 to 26.05, `ping_nodes.c`.
+const NOT_RESPONDING: &str = "Not responding";
 
 /// The longest reason.
 const MAX_REASON: usize = 200;
@@ -63,7 +67,7 @@ impl Drain {
 
     fn drain(&self, node: &str, reason: &str) -> Result<Done, DrainError> {
         let seen = self.node(node)?;
-        if let Some(theirs) = seen.reason.as_deref().filter(|_| !seen.is_ours()) {
+        if let Some(theirs) = seen.theirs() {
             let state = &seen.state;
             return Ok(Some(format!(
                 "{node} is not drained: it is {state} with the reason `{theirs}`, which is not ours"
@@ -201,6 +205,18 @@ impl SlurmNode {
 
     fn is_drained(&self) -> bool {
         self.state.split('+').any(|flag| flag.starts_with("DRAIN"))
+    }
+
+    /// The reason of someone else that holds the node. One that is left on a node in service holds
+    /// nothing: 24.11 keeps the reason of a node that is resumed. Nor does that of slurmctld for a node
+    /// that was gone, which goes by itself when the node is back.
+    fn theirs(&self) -> Option<&str> {
+        let is_held = self.state.split('+').any(|flag| {
+            ["DRAIN", "DOWN", "FAIL", "ERROR", "INVAL"].iter().any(|word| flag.starts_with(word))
+        });
+        let reason = self.reason.as_deref().filter(|_| is_held && !self.is_ours())?;
+        let is_gone = self.says(NOT_RESPONDING) && !self.is_drained();
+        Some(reason).filter(|_| !is_gone)
     }
 
     /// True if the reason is this program's.

@@ -1,5 +1,6 @@
 //! Whole-process times of the release build: what `fleetc check` costs as a fleet grows, what a row of
-//! an inventory costs, and what `fleetc compile` costs for a SuperPOD and for 320 of its units.
+//! an inventory costs, what `fleetc compile` costs for a SuperPOD and for 320 of its units, and what a node
+//! needs to find itself in its intent.
 //!
 //! CPU time of finished children, by getrusage; two commands in turn, so that a machine that slows
 //! down slows both.
@@ -7,7 +8,7 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use fleetc_tests::repository;
 use nix::sys::resource::{UsageWho, getrusage};
 
@@ -30,7 +31,7 @@ const COMPILES: usize = 40;
 /// Times a check of fleets of several sizes, in range form, and of inventories; and compiles.
 pub fn run() -> Outcome {
     let built = Command::new("cargo")
-        .args(["build", "--release", "--package", "fleetc"])
+        .args(["build", "--release", "--package", "fleetc", "--package", "fleetc-validate"])
         .current_dir(repository())
         .status()?;
     if !built.success() {
@@ -77,7 +78,52 @@ pub fn run() -> Outcome {
             median * 1_000 / ROWS
         );
     }
-    compiles(scratch)
+    compiles(scratch)?;
+    lookups(scratch)
+}
+
+/// Times the judgement of an empty snapshot against intents in which every node is known by itself: what
+/// a large one costs more is the search.
+#[expect(clippy::disallowed_methods, reason = "this is the benchmark that may read the clock")]
+fn lookups(scratch: &Utf8Path) -> Outcome {
+    println!(
+        "fleetc-validate check of one node, whole process, least and median of {COMPILES} runs, in ms:"
+    );
+    let snapshot = scratch.join("snapshot.json");
+    put(&snapshot, "{\"schema\":\"fleetc/snapshot/v2\",\"node\":\"n000005\",\"state\":{}}")?;
+    for nodes in [SIZES.first(), SIZES.last()].into_iter().flatten() {
+        let (spec, out) = (scratch.join("known"), scratch.join("known-out"));
+        let rows: String = (0..*nodes).map(known).collect();
+        put(&spec.join("nodes.csv"), &format!("node,pool,rack,pci\n{rows}"))?;
+        put(&spec.join("fleet.kdl"), &spec_of("nodes.jsonl").replace("nodes.jsonl", "nodes.csv"))?;
+        fleetc(&["compile", spec.as_str(), "-o", out.as_str()])?;
+        let mut times = Vec::new();
+        for _ in 0..=COMPILES {
+            let start = Instant::now();
+            Command::new(released("fleetc-validate"))
+                .args(["check", "--node", "n000005", "--format", "line", "--intent"])
+                .arg(out.join("clusters/a/intent"))
+                .args(["--source", &format!("snapshot:{snapshot}")])
+                .stdout(Stdio::null())
+                .status()?;
+            times.push(u64::try_from(start.elapsed().as_micros())?);
+        }
+        println!("  {nodes:>7} nodes  {}", spread(&mut times));
+    }
+    Ok(())
+}
+
+/// A row of a node with addresses of its own, in a rack of 32.
+fn known(node: u64) -> String {
+    let address = |bus: &str| format!("{:04x}:{bus}:{:02x}.0", node / 32, node % 32);
+    let pci = PCI.map(address).join(" ");
+    format!("n{node:06},train,r{:04},{pci}\n", node / 32)
+}
+
+/// A program of the release build.
+fn released(name: &str) -> Utf8PathBuf {
+    let target = option_env!("CARGO_TARGET_DIR").unwrap_or("target");
+    repository().join(target).join("release").join(name)
 }
 
 /// Times compiles into an empty folder, and over one that holds the same already.
@@ -261,8 +307,7 @@ fn fleetc(args: &[&str]) -> Result<u64, Box<dyn std::error::Error>> {
         Ok(micros(usage.user_time()) + micros(usage.system_time()))
     };
     let before = spent()?;
-    let target = option_env!("CARGO_TARGET_DIR").unwrap_or("target");
-    let status = Command::new(repository().join(target).join("release/fleetc"))
+    let status = Command::new(released("fleetc"))
         .args(args)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

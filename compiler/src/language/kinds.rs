@@ -5,8 +5,8 @@ use fleetc_schema::diag::Span;
 use fleetc_schema::intent::{
     AlertClass, AutoDetect, CapacityModel, CheckLevel, Devices, Distribution, DriverOwner, Dtype,
     ElasticPlacement, ExporterKind, FabricKind, GitOpsTool, GpuIndexes, HugePageSize, Isolation,
-    MigStrategy, NodeCheck, PreemptBy, PreemptMode, QueueKind, StandardAlert, TaintEffect,
-    TopologyLevel, TopologyPlugin, WorkloadKind,
+    MigStrategy, NodeCheck, PreemptBy, PreemptMode, QueueKind, Readiness, StandardAlert,
+    TaintEffect, TopologyLevel, TopologyPlugin, WorkloadKind,
 };
 use fleetc_schema::mig::MigProfile;
 use fleetc_schema::name::{
@@ -303,6 +303,7 @@ kind! {
     Validator = "validator" nothing {
         image = "image" property String, Required, "An image of yours with `fleetc-validate`, `kubectl` and a shell.";
         interval = "interval" property Seconds, Required, "How often each node judges itself.";
+        readiness = "readiness" property Readiness, Optional, "When a NodeReadinessRule taints nodes `readiness.k8s.io/gpu-unproven:NoSchedule`: until they conformed once, or `continuous`: whenever they are not known to. Its controller and CRD are yours.";
     }
 }
 

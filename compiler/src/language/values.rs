@@ -449,6 +449,7 @@ closed_sets! {
     fleetc_schema::intent::Distribution, "a distribution of Kubernetes", "\"upstream\"";
     fleetc_schema::intent::QueueKind, "a queue", "\"none\"";
     fleetc_schema::intent::GitOpsTool, "what applies the output", "\"argocd\"";
+    fleetc_schema::intent::Readiness, "when a taint keeps pods away", "\"bootstrap-only\"";
     fleetc_schema::intent::PreemptBy, "what decides on preemption", "\"qos\"";
     fleetc_schema::intent::PreemptMode, "a mode of preemption", "\"requeue\"";
     fleetc_schema::intent::FabricKind, "a kind of fabric", "\"infiniband\"";

@@ -210,7 +210,8 @@ fn lower_validator(item: &kinds::Validator, cx: &mut Cx) -> Option<Validator> {
         cx.report(finding.help("write `interval=\"5m\"`"));
         return None;
     }
-    Some(Validator { image: image.value.clone(), interval: interval.value })
+    let readiness = item.readiness.as_ref().map(|mode| mode.value);
+    Some(Validator { image: image.value.clone(), interval: interval.value, readiness })
 }
 
 /// The least between two runs of the DaemonSet: a run may take as long.

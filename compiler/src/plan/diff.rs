@@ -410,8 +410,9 @@ impl Found {
             gitops.as_ref().map(git),
         );
         let daemon = |validator: &Validator| {
-            let Validator { image, interval } = validator;
-            format!("{image} every {interval}")
+            let Validator { image, interval, readiness } = validator;
+            let taints = readiness.map_or(String::new(), |mode| format!(", taints {mode}"));
+            format!("{image} every {interval}{taints}")
         };
         self.value(
             || ChangeKind::Validator(c()),

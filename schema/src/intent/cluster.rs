@@ -163,6 +163,18 @@ pub struct Validator {
     pub image: String,
     /// How often.
     pub interval: Seconds,
+    /// When a taint keeps pods away from nodes that are not proven; none: nothing taints.
+    pub readiness: Option<Readiness>,
+}
+
+words! {
+    /// When a NodeReadinessRule keeps pods away from a node.
+    Readiness {
+        /// Until the node has conformed once.
+        BootstrapOnly = "bootstrap-only",
+        /// Whenever it is not known to conform.
+        Continuous = "continuous",
+    }
 }
 
 /// The NVIDIA driver of a cluster's nodes.

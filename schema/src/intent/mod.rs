@@ -22,12 +22,12 @@ pub use class::{
 pub use cluster::{
     AutoDetect, Cluster, Distribution, Driver, DriverOwner, GitOps, GitOpsTool, GitSource,
     GpuOperator, HealthCheck, Kubernetes, LevelLabel, Partition, PowerSaving, Preempt, PreemptBy,
-    PreemptMode, Queue, QueueKind, Scheduler, Slurm, SlurmTopology, TopologyLevel, TopologyPlugin,
-    Validator,
+    PreemptMode, Queue, QueueKind, Readiness, Scheduler, Slurm, SlurmTopology, TopologyLevel,
+    TopologyPlugin, Validator,
 };
 pub use documents::{
     CLASS_SCHEMA, ClassDocument, INDEX_SCHEMA, INTENT_SCHEMA, Index, IntentDocument, REPORT_SCHEMA,
-    SourceLine, overrides_file,
+    SourceLine, overrides_file, overrides_number,
 };
 pub use monitoring::{
     AlertChange, AlertClass, AlertKind, AlertSeverity, Exporter, ExporterKind, Monitoring,

@@ -12,6 +12,7 @@ use fleetc_schema::intent::{Distribution, Intent};
 use fleetc_schema::name::PoolName;
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect};
 
+use crate::pods;
 use crate::{OutputTree, Scope, Target, kubernetes_clusters};
 
 /// Values of the GPU Operator and of the DRA driver.
@@ -71,6 +72,14 @@ impl Target for GpuOperatorValues {
                 Disruption::RestartDaemon,
                 "helm upgrade rolls the operands of the GPU Operator",
             ),
+            ChangeKind::Validator(cluster)
+                if here(cluster.as_str()) && tolerates_unproven(old) != tolerates_unproven(new) =>
+            {
+                Effect::daemon(
+                    Disruption::RestartDaemon,
+                    "helm upgrade tells the operands what they tolerate: before a rule taints",
+                )
+            }
             ChangeKind::DraDriver(cluster) if here(cluster.as_str()) => Effect::daemon(
                 Disruption::RestartDaemon,
                 "helm upgrade rolls the kubelet plugin of the DRA driver",
@@ -141,6 +150,14 @@ impl Target for GpuOperatorValues {
             | ChangeKind::Workload
             | ChangeKind::Exporter => Effect::none(),
         }
+    }
+}
+
+/// True if daemons tolerate the taint of nodes that are not proven.
+fn tolerates_unproven(scope: Option<&Scope<'_>>) -> bool {
+    match scope {
+        Some(Scope::Kubernetes(_, _, kubernetes)) => pods::has_unproven_nodes(kubernetes),
+        Some(Scope::Fleet(_) | Scope::Cluster(..) | Scope::Slurm(..)) | None => false,
     }
 }
 

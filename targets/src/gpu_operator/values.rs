@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::mig_manager;
 use crate::manifest::{self, DCGM_EXPORTER, DEVICE_PLUGIN_CONFIG, Stage};
+use crate::pods::OnPools;
 use crate::write::{header, mig_parted, yaml};
-use crate::{OutputFile, OutputTree};
+use crate::{OutputFile, OutputTree, pods};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,7 +62,8 @@ struct Tolerating<'a> {
 
 #[derive(Serialize)]
 struct Discovery<'a> {
-    master: Master,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    master: Option<Master>,
     worker: Tolerating<'a>,
 }
 
@@ -124,13 +126,19 @@ const CONTROL_PLANE: Toleration<'_> = Toleration {
     effect: "NoSchedule",
 };
 
+/// What a node has until its hardware is proven: without these daemons it never is.
+const UNPROVEN: Toleration<'_> =
+    Toleration { key: pods::UNPROVEN_TAINT, operator: "Exists", effect: "NoSchedule" };
+
 /// What a daemon must tolerate to run on every node of these pools: the chart's own first. None if
 /// that is enough.
 fn tolerations<'a>(
+    kubernetes: &Kubernetes,
     pools: impl Iterator<Item = (&'a PoolName, &'a Pool)>,
     own: &[Toleration<'a>],
 ) -> Option<Vec<Toleration<'a>>> {
     let mut all = own.to_vec();
+    all.extend(pods::has_unproven_nodes(kubernetes).then_some(UNPROVEN));
     for taint in pools.flat_map(|(_, pool)| &pool.taints) {
         let toleration =
             Toleration { key: &taint.key, operator: "Exists", effect: taint.effect.as_str() };
@@ -163,18 +171,19 @@ pub fn gpu_operator(
     };
     let tainted = every().any(|(_, pool)| !pool.taints.is_empty());
     let own = [CONTROL_PLANE, GPU];
+    let worker = tolerations(kubernetes, every(), &own);
+    let worker = worker.or_else(|| tainted.then(|| own.to_vec()));
     let values = OperatorValues {
         driver: DriverValues {
             enabled: owned,
             version: owned.then_some(&kubernetes.driver.version),
         },
         mig: Mig { strategy: "" },
-        daemonsets: tolerations(every(), &[GPU]).map(|tolerations| Tolerating { tolerations }),
-        node_feature_discovery: tainted.then(|| Discovery {
-            master: Master { config: MasterConfig { enable_taints: true } },
-            worker: Tolerating {
-                tolerations: tolerations(every(), &own).unwrap_or_else(|| own.to_vec()),
-            },
+        daemonsets: tolerations(kubernetes, every(), &[GPU])
+            .map(|tolerations| Tolerating { tolerations }),
+        node_feature_discovery: worker.map(|tolerations| Discovery {
+            master: tainted.then_some(Master { config: MasterConfig { enable_taints: true } }),
+            worker: Tolerating { tolerations },
         }),
         mig_manager: mig.then(|| Configured { config: config(mig_manager::CONFIG_MAP) }),
         device_plugin: DevicePlugin {
@@ -226,38 +235,7 @@ struct Enabled {
 struct KubeletPlugin<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tolerations: Option<Vec<Toleration<'a>>>,
-    affinity: Affinity<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Affinity<'a> {
-    node_affinity: NodeAffinity<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NodeAffinity<'a> {
-    required_during_scheduling_ignored_during_execution: NodeSelector<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NodeSelector<'a> {
-    node_selector_terms: [Term<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Term<'a> {
-    match_expressions: [Requirement<'a>; 1],
-}
-
-#[derive(Serialize)]
-struct Requirement<'a> {
-    key: String,
-    operator: &'a str,
-    values: Vec<&'a str>,
+    affinity: OnPools<'a>,
 }
 
 /// Values of the chart `dra-driver-nvidia-gpu`: its plugin runs where the pools are that it
@@ -275,15 +253,7 @@ pub fn dra_driver(
     let names: Vec<&str> =
         pools(intent, cluster, Devices::Dra).map(|(name, _)| name.as_str()).collect();
     let gpus = !names.is_empty();
-    let key = format!("{}/pool", intent.fleet.label_prefix);
-    let requirement = Requirement { key, operator: "In", values: names.clone() };
-    let selector =
-        NodeSelector { node_selector_terms: [Term { match_expressions: [requirement] }] };
-    let affinity = Affinity {
-        node_affinity: NodeAffinity {
-            required_during_scheduling_ignored_during_execution: selector,
-        },
-    };
+    let affinity = OnPools::new(&intent.fleet.label_prefix, names.clone());
     let values = DraValues {
         nvidia_driver_root: match kubernetes.driver.owner {
             DriverOwner::Os => "/",
@@ -292,7 +262,7 @@ pub fn dra_driver(
         gpu_resources_enabled_override: gpus.then_some(true),
         resources: Resources { gpus: Enabled { enabled: gpus } },
         kubelet_plugin: gpus.then(|| KubeletPlugin {
-            tolerations: tolerations(pools(intent, cluster, Devices::Dra), &[GPU]),
+            tolerations: tolerations(kubernetes, pools(intent, cluster, Devices::Dra), &[GPU]),
             affinity,
         }),
     };

@@ -11,12 +11,17 @@ use fleetc_schema::name::ClusterName;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::NAME;
+use super::{CONDITION, NAME};
 use crate::OutputTree;
 use crate::manifest::{Metadata, Object, Spec, Stage};
 use crate::node_files::{Held, key};
 use crate::on_node::{HISTORY, HISTORY_DIR, INTENT, PROGRAM, STATE};
+use crate::pods::OnPools;
 use crate::write::{header, shell};
+
+/// Where a pod sees the node's own files: in its own `/sys`, `/dev` and `/usr/bin` control groups,
+/// device nodes and programs of the node are missing or older than the pod.
+const HOST: &str = "/host";
 
 /// What pods there are.
 pub struct Pods<'a> {
@@ -80,41 +85,10 @@ struct PodSpec<'a> {
     #[serde(rename = "hostPID")]
     host_pid: bool,
     termination_grace_period_seconds: u32,
-    affinity: Affinity<'a>,
+    affinity: OnPools<'a>,
     tolerations: [Toleration; 1],
     containers: [Container<'a>; 1],
-    volumes: [Volume<'a>; 4],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Affinity<'a> {
-    node_affinity: NodeAffinity<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NodeAffinity<'a> {
-    required_during_scheduling_ignored_during_execution: Required<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Required<'a> {
-    node_selector_terms: [Term<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Term<'a> {
-    match_expressions: [Expression<'a>; 1],
-}
-
-#[derive(Serialize)]
-struct Expression<'a> {
-    key: String,
-    operator: &'static str,
-    values: Vec<&'a str>,
+    volumes: [Volume<'a>; 5],
 }
 
 #[derive(Serialize)]
@@ -132,7 +106,7 @@ struct Container<'a> {
     env: [Env; 4],
     resources: Resources,
     security_context: SecurityContext,
-    volume_mounts: [Mount; 4],
+    volume_mounts: [Mount; 5],
 }
 
 #[derive(Serialize)]
@@ -263,17 +237,11 @@ pub fn emit(
             },
         },
     };
-    let head = header(&[head, "Nodes judge themselves: condition fleetc.dev/GPUConforms."]);
+    let head = header(&[head, &format!("Nodes judge themselves: condition {CONDITION}.")]);
     tree.add(object.path(cluster, Stage::Operator), object.file(&head, [item.clone()]));
 }
 
 fn pod<'a>(pods: &Pods<'a>, held: &'a [Held<'a>]) -> PodSpec<'a> {
-    let pool = Expression {
-        key: format!("{}/pool", pods.prefix),
-        operator: "In",
-        values: pods.pools.clone(),
-    };
-    let required = Required { node_selector_terms: [Term { match_expressions: [pool] }] };
     let sources = held.iter().map(|Held { name, files }| {
         let items = files.iter().map(|(path, _)| Item { key: key(path), path }).collect();
         Source { config_map: ConfigMap { name, items } }
@@ -283,11 +251,7 @@ fn pod<'a>(pods: &Pods<'a>, held: &'a [Held<'a>]) -> PodSpec<'a> {
         service_account_name: NAME,
         host_pid: true,
         termination_grace_period_seconds: 5,
-        affinity: Affinity {
-            node_affinity: NodeAffinity {
-                required_during_scheduling_ignored_during_execution: required,
-            },
-        },
+        affinity: OnPools::new(pods.prefix, pods.pools.clone()),
         // A node with a taint is judged too: often it has it for its GPUs.
         tolerations: [Toleration { operator: "Exists" }],
         containers: [container(pods)],
@@ -312,6 +276,11 @@ fn pod<'a>(pods: &Pods<'a>, held: &'a [Held<'a>]) -> PodSpec<'a> {
             Volume {
                 name: "history",
                 host_path: Some(HostPath { path: HISTORY_DIR, kind: "DirectoryOrCreate" }),
+                ..Volume::default()
+            },
+            Volume {
+                name: "host",
+                host_path: Some(HostPath { path: "/", kind: "Directory" }),
                 ..Volume::default()
             },
         ],
@@ -346,6 +315,7 @@ fn container<'a>(pods: &Pods<'a>) -> Container<'a> {
             Mount { name: "tmp", mount_path: "/tmp", read_only: false },
             Mount { name: "state", mount_path: STATE, read_only: false },
             Mount { name: "history", mount_path: HISTORY_DIR, read_only: false },
+            Mount { name: "host", mount_path: HOST, read_only: true },
         ],
     }
 }
@@ -356,16 +326,11 @@ fn script(interval: u64) -> String {
     let check = shell::command(
         PROGRAM,
         &[
-            "check",
-            "--intent",
-            INTENT,
-            "--source",
-            "nvml",
-            "--history",
-            HISTORY,
-            "--format",
-            "k8s-condition",
-        ],
+            &["check", "--intent", INTENT, "--source", "nvml", "--root", HOST],
+            &["--kubernetes-node", "node.json", "--history", HISTORY][..],
+            &["--format", "k8s-condition"][..],
+        ]
+        .concat(),
     );
     let check = check.trim_end();
     format!(

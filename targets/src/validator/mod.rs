@@ -7,17 +7,21 @@
 mod daemon_set;
 mod node_problem_detector;
 mod rbac;
+mod readiness;
 mod scripts;
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::diag::Diagnostic;
-use fleetc_schema::intent::{Class, Intent};
+use fleetc_schema::intent::{Class, Intent, Readiness};
 use fleetc_schema::plan::{Change, ChangeKind, Disruption, Effect};
 
 use crate::{OutputFile, OutputTree, Scope, Target, clusters, node_files};
 
 /// The node validator.
 pub struct NodeValidator;
+
+/// The condition of a node that says whether it conforms, as the program names it.
+const CONDITION: &str = "fleetc.dev/GPUConforms";
 
 /// The name of its objects.
 const NAME: &str = "fleetc-validate";
@@ -77,6 +81,10 @@ impl Target for NodeValidator {
                     runtime_class: kubernetes.gpu_operator.is_some().then_some("nvidia"),
                 };
                 daemon_set::emit(&mut tree, &cluster.name, &pods, &held, &head, &item);
+                if let Some(mode) = validator.readiness {
+                    let item = item.child("readiness");
+                    readiness::emit(&mut tree, &cluster.name, &pods, mode, &head, &item);
+                }
                 let path =
                     format!("clusters/{}/validator/{}", cluster.name, node_problem_detector::FILE);
                 let text = node_problem_detector::config(validator.interval);
@@ -98,6 +106,14 @@ impl Target for NodeValidator {
             || Effect::daemon(Disruption::RestartDaemon, "fleetc-validate restarts, node by node");
         let in_kubernetes = matches!(new, Some(Scope::Kubernetes(..)));
         match &change.kind {
+            ChangeKind::Validator(cluster)
+                if here(cluster.as_str()) && readiness_of(old) != readiness_of(new) =>
+            {
+                Effect::daemon(
+                    Disruption::RestartDaemon,
+                    "nodes are tainted by another rule: delete NodeReadinessRules that are there",
+                )
+            }
             ChangeKind::Validator(cluster) | ChangeKind::GpuOperator(cluster)
                 if here(cluster.as_str()) =>
             {
@@ -161,6 +177,14 @@ impl Target for NodeValidator {
             | ChangeKind::Workload
             | ChangeKind::Exporter => Effect::none(),
         }
+    }
+}
+
+/// When nodes are tainted.
+fn readiness_of(scope: Option<&Scope<'_>>) -> Option<Readiness> {
+    match scope? {
+        Scope::Kubernetes(_, _, kubernetes) => kubernetes.validator.as_ref()?.readiness,
+        Scope::Slurm(..) | Scope::Fleet(_) | Scope::Cluster(..) => None,
     }
 }
 

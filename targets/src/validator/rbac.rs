@@ -2,6 +2,7 @@
 //!
 //! Nodes are of the whole cluster, so no Role of a namespace is enough. Source: Kubernetes
 //! documentation, "Using RBAC Authorization", "Referring to resources": a subresource is `nodes/status`.
+//! `kubectl patch --subresource=status` reads it before it patches.
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::name::ClusterName;
@@ -25,7 +26,7 @@ struct Rules {
 struct Rule {
     api_groups: [&'static str; 1],
     resources: [&'static str; 1],
-    verbs: [&'static str; 1],
+    verbs: &'static [&'static str],
 }
 
 #[derive(Serialize)]
@@ -68,12 +69,14 @@ pub fn emit(
         body: Nothing {},
     };
     tree.add(account.path(cluster, Stage::Operator), account.file(&head, [item.clone()]));
-    let rule = |resource, verb| Rule { api_groups: [""], resources: [resource], verbs: [verb] };
+    let rule = |resource, verbs| Rule { api_groups: [""], resources: [resource], verbs };
     let role = Object {
         api_version: RBAC,
         kind: "ClusterRole",
         metadata: Metadata::of(NAME),
-        body: Rules { rules: vec![rule("nodes", "get"), rule("nodes/status", "patch")] },
+        body: Rules {
+            rules: vec![rule("nodes", &["get"]), rule("nodes/status", &["get", "patch"])],
+        },
     };
     tree.add(role.path(cluster, Stage::Operator), role.file(&head, [item.clone()]));
     let binding = Object {

@@ -17,7 +17,10 @@ pub fn all(head: &str, check: &HealthCheck) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What is checked, and how it ends.
+/// The slurmd to ask for its resources: it stands where `scontrol` does, which differs by site.
+const SLURMD: &str = "slurmd";
+
+/// What is checked, and how it ends. A Prolog does not ask slurmd, since a job waits for it.
 fn command(style: &str, more: &[&str]) -> String {
     let words = ["check", "--intent", INTENT, "--source", "nvml", "--exit-style", style];
     shell::command(PROGRAM, &[&words[..], more].concat())
@@ -36,12 +39,15 @@ fn unit(head: &str) -> String {
     let lines = [
         "[Unit]",
         "Description=Hold this node against the spec of the fleet",
-        "After=nvidia-persistenced.service nvidia-fabricmanager.service nvidia-mig-manager.service nvidia-imex.service",
+        "After=nvidia-persistenced.service nvidia-fabricmanager.service nvidia-mig-manager.service fleetc-mig.service nvidia-imex.service",
         "Before=slurmd.service",
         "",
         "[Service]",
         "Type=oneshot",
-        &format!("ExecStart={}", command("native", &["--history", HISTORY]).trim_end()),
+        &format!(
+            "ExecStart={}",
+            command("native", &["--slurmd", SLURMD, "--history", HISTORY]).trim_end()
+        ),
         "TimeoutStartSec=120",
         "",
         "[Install]",
@@ -58,8 +64,9 @@ fn health_check(head: &str, check: &HealthCheck) -> String {
         "drains the node itself, and gives it back once it conforms. A reason of someone else stays.",
     ];
     let most = check.max_drained.to_string();
-    let more = ["--history", HISTORY, "--drain-slurm", "--max-drained", &most];
-    let command = command("slurm-health", &more);
+    let readings = ["--slurmd", SLURMD, "--history", HISTORY];
+    let drain = ["--drain-slurm", "--max-drained", &most];
+    let command = command("slurm-health", &[&readings[..], &drain[..]].concat());
     script(&comments, &command)
 }
 

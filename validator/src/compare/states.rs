@@ -765,7 +765,7 @@ fn cases() -> Vec<Case> {
             hgx,
             |s| value(&mut s.host.slurm_gres)[0].count = 7,
             (kubernetes_mig, |s| s.host.slurm_gres = unknown()),
-            Here(|s| s.host.slurm_gres = absent()),
+            Here(|s| s.host.slurm_gres = unknown()),
         ),
         case(
             Id::SlurmFiles,

@@ -303,7 +303,7 @@ table! {
         absent "without two adapters of one board";
     SlurmGres Block Reconfigure agents::slurm_gres,
         reads "`slurmd -G`, as root",
-        absent "on a node that no Slurm cluster owns, or that has none";
+        absent "on a node that no Slurm cluster owns, or that has none; where slurmd was not asked";
     SlurmFiles Block Reconfigure agents::slurm_files,
         reads "`slurmd -G`, `nvmlDeviceGetMinorNumber`, `/dev/nvidia-caps`",
         absent "as for `slurm.gres`, and where slurmd names no files";

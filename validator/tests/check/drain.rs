@@ -112,8 +112,8 @@ fn another_finding_is_another_reason() {
 fn a_reason_that_is_not_ours_is_left_alone() {
     for (state, reason) in [
         ("IDLE+DRAIN", "fan 3, ticket 4411"),
-        ("DOWN", "Not responding"),
-        ("IDLE", "watch this one"),
+        ("DOWN", "Node unexpectedly rebooted"),
+        ("IDLE+DRAIN", "Not responding"),
         ("MIXED+DRAIN", "not fleetc: x"),
     ] {
         let bad = cluster(false, &[("mig01", state, reason)]);
@@ -123,6 +123,16 @@ fn a_reason_that_is_not_ours_is_left_alone() {
         let good = cluster(true, &[("mig01", state, reason)]);
         assert_eq!(run(&good, "9").code, 0);
         assert_eq!(now(&good), (state.to_owned(), reason.to_owned()), "only ours are given back");
+    }
+}
+
+#[test]
+fn a_reason_that_holds_nothing_keeps_no_bad_node_in_service() {
+    // Left over from a drain that is over, and slurmctld's own for a node that boots.
+    for (state, reason) in [("IDLE", "fan 3, ticket 4411"), ("DOWN*", "Not responding")] {
+        let bad = cluster(false, &[("mig01", state, reason)]);
+        assert!(run(&bad, "9").err.contains("mig01 is drained"), "{state} {reason}");
+        assert!(now(&bad).1.starts_with("fleetc: mig.layout"), "{:?}", now(&bad));
     }
 }
 

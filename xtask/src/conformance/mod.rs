@@ -4,6 +4,7 @@
 //! missing is a failure.
 
 mod daemon;
+mod judged;
 mod kubernetes;
 mod overlay;
 mod programs;
@@ -38,15 +39,14 @@ pub enum Suite {
 
 /// Runs every suite, or the one that is asked for; Slurm in every place, or in one.
 pub fn run(only: Option<Suite>, place: Option<&str>) -> Outcome {
-    let programs = Programs::all()?;
     let scratch = tempfile::tempdir()?;
     let folder = Utf8PathBuf::try_from(scratch.path().to_owned())?;
     let suites = [Suite::Files, Suite::Kubernetes, Suite::Slurm];
     let asked = suites.into_iter().filter(|suite| only.is_none_or(|only| only == *suite));
     let passed = asked
         .map(|suite| match suite {
-            Suite::Files => files(&folder, &programs),
-            Suite::Kubernetes => kubernetes::run(&folder, &programs),
+            Suite::Files => files(&folder, &Programs::all()?),
+            Suite::Kubernetes => kubernetes::run(&folder, &Programs::all()?),
             Suite::Slurm => slurm::run(&folder, place),
         })
         .sum::<Result<usize, _>>();
@@ -264,28 +264,35 @@ fn scripts(
         passed += 2;
     }
     for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".service")) {
-        // As it is on a node, but for where the program is: systemd looks if it is there.
-        let installed = "ExecStart=/usr/local/sbin/fleetc-mig";
-        let unit = text.replace(installed, "ExecStart=/bin/true");
-        if unit == *text {
-            return Err(format!("{name}/{path} starts another program than {installed}").into());
-        }
-        put(&root.join("fleetc-mig.service"), &unit)?;
-        let verify = ["verify", "--man=no", "./fleetc-mig.service"];
-        let said = tool("systemd-analyze", &verify, root)?;
-        // A section or word that it does not know is said, and no failure.
-        if said.contains("fleetc-mig.service:") {
-            return Err(format!("{name}/{path}: {said}").into());
-        }
-        put(&root.join("fleetc-mig.service"), &unit.replace("Type=oneshot", "Type=onceshot"))?;
-        let said = tool("systemd-analyze", &verify, root).unwrap_or_else(|error| error.to_string());
-        if !said.contains("fleetc-mig.service:") {
-            return Err(format!("{name}/{path}: systemd takes a type that it does not have").into());
-        }
-        println!("{name}/{path}: systemd takes it");
+        let unit = Utf8Path::new(path).file_name().ok_or("a unit has a name")?;
+        unit_is_taken(&format!("{name}/{path}"), unit, text, root)?;
         passed += 2;
     }
     Ok(passed)
+}
+
+/// systemd takes a unit as it is on a node, but for where its program is: systemd looks if it is there.
+fn unit_is_taken(what: &str, unit: &str, text: &str, root: &Utf8Path) -> Outcome {
+    let program = text.lines().find_map(|line| line.strip_prefix("ExecStart="));
+    let program = program.and_then(|line| line.split(' ').next());
+    let program = program.ok_or(format!("{what} starts no program"))?;
+    let here = text.replace(&format!("ExecStart={program}"), "ExecStart=/bin/true");
+    put(&root.join(unit), &here)?;
+    let file = format!("./{unit}");
+    let verify = ["verify", "--man=no", file.as_str()];
+    let said = tool("systemd-analyze", &verify, root)?;
+    // A section or word that it does not know is said, and no failure.
+    let names_it = |said: &str| said.contains(&format!("{unit}:"));
+    if names_it(&said) {
+        return Err(format!("{what}: {said}").into());
+    }
+    put(&root.join(unit), &here.replace("Type=oneshot", "Type=onceshot"))?;
+    let said = tool("systemd-analyze", &verify, root).unwrap_or_else(|error| error.to_string());
+    if !names_it(&said) {
+        return Err(format!("{what}: systemd takes a type that it does not have").into());
+    }
+    println!("{what}: systemd takes it");
+    Ok(())
 }
 
 /// Kustomize builds the objects of a cluster: each of them once, stage by stage, with our labels. A

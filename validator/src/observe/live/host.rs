@@ -135,11 +135,11 @@ pub(super) fn read(root: &Path, extra: &Extra, probe: &Probe<Host>) {
     entering("asking slurmd");
     let gres = match &extra.slurmd {
         Some(slurmd) => slurm_gres(slurmd),
-        None => Reading::Unknown("not asked for".to_owned()),
+        None => Reading::NotApplicable("not asked for".to_owned()),
     };
     let kubernetes = match &extra.kubernetes_node {
         Some(file) => kubernetes(file),
-        None => Reading::Unknown("not asked for".to_owned()),
+        None => Reading::NotApplicable("not asked for".to_owned()),
     };
     probe.set(|found| (found.host.slurm_gres, found.host.kubernetes) = (gres, kubernetes));
 }

@@ -114,6 +114,8 @@ impl<'a> ControlPlane<'a> {
                 "--token-auth-file",
                 started.folder.join("tokens").as_str(),
                 "--authorization-mode=RBAC",
+                // As kubeadm and every distribution have it: drivers and their agents need it.
+                "--allow-privileged=true",
                 "--service-account-issuer=https://conformance",
                 "--service-account-key-file",
                 key.as_str(),
@@ -356,6 +358,22 @@ impl<'a> ControlPlane<'a> {
     pub fn dry_run(&self, object: &Value) -> Result<Value, Failure> {
         let fixed = ["create", "--validate=strict", "--dry-run=server", "-o", "json", "-f", "-"];
         Ok(serde_json::from_str(&self.kubectl_with(&fixed, &object.to_string())?)?)
+    }
+
+    /// What the server answers to an object that is a question.
+    pub fn answered(&self, question: &Value) -> Result<Value, Failure> {
+        let fixed = ["create", "-o", "json", "-f", "-"];
+        Ok(serde_json::from_str(&self.kubectl_with(&fixed, &question.to_string())?)?)
+    }
+
+    /// A program `kubectl` that acts as an account.
+    pub fn kubectl_as(&self, account: &str) -> String {
+        let (program, kubeconfig) = (&self.programs.controlplane, self.kubeconfig());
+        let cache = self.folder.join("cache");
+        format!(
+            "#!/bin/sh\nKUBECONFIG={kubeconfig} KUBECACHEDIR={cache} \\\n\
+             exec {program} kubectl --as={account} \"$@\"\n"
+        )
     }
 
     /// Makes objects that are not there.

@@ -98,6 +98,7 @@ impl Lab<'_> {
         passed += 1 + self.stands_as_written(&written)?;
         let refused = self.wrong_objects_are_refused(&written, &definitions)?;
         passed += refused.len();
+        passed += self.judges(&written)?;
         passed += self.probes(&written)?;
         passed += self.quotas(&written)?;
         passed += self.workloads(&written, &templates)?;

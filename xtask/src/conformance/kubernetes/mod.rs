@@ -19,6 +19,7 @@
 mod control_plane;
 mod crds;
 mod jobs;
+mod judge;
 mod lab;
 mod objects;
 mod probes;

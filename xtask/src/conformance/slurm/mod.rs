@@ -7,9 +7,11 @@
 //! - `accounting.sh` runs, and running it again changes nothing;
 //! - each workload is admitted, and one GPU more than a node has, or than a QOS allows, is refused;
 //! - slurmctld knows the blocks that are written, and a job of a block's size stays within one;
-//! - slurmd finds the devices of gres.conf, as many as slurm.conf says.
+//! - slurmd finds the devices of gres.conf, as many as slurm.conf says;
+//! - a node drains itself and gives itself back (see [`boot`]).
 
 mod blocks;
+mod boot;
 mod conf;
 mod database;
 mod place;
@@ -71,8 +73,8 @@ pub fn run(scratch: &Utf8Path, only: Option<&str>) -> Result<usize, Failure> {
     if places.is_empty() {
         return Err("no place is called so".into());
     }
+    let mut passed = boot::run(&places, scratch)?;
     let database = Database::start(scratch)?;
-    let mut passed = 0;
     let mut written: BTreeSet<&str> = BTreeSet::new();
     for place in &places {
         for (fleet, spec) in FLEETS.iter().chain(&MORE) {
@@ -115,6 +117,7 @@ fn of_fleet(
         let kind = if detects { "detected" } else { "listed" };
         let name = format!("slurm-{}-{fleet}-{}-{kind}", place.name, cluster.name);
         let folder = scratch.join(name);
+        let database = Some(database);
         let lab = Lab { place, database, intent, cluster, slurm, files, folder };
         let what = format!("{fleet}/{} in {} with {kind} GPUs", cluster.name, place.name);
         let done = lab.run(detects).map_err(|error| format!("{what}: {error}"))?;
@@ -168,7 +171,8 @@ fn compiled_for(
 /// One cluster on one machine.
 struct Lab<'a> {
     place: &'a Place,
-    database: &'a Database,
+    /// None where no accounts are kept.
+    database: Option<&'a Database>,
     intent: &'a Intent,
     cluster: &'a Cluster,
     slurm: &'a Slurm,
@@ -294,8 +298,9 @@ impl Lab<'_> {
     }
 
     fn slurmdbd(&self, ports: Ports, user: &str) -> Result<Daemon, Failure> {
-        let (slurmdbd, database, folder) = (ports.slurmdbd, self.database.port, &self.folder);
-        let name = self.database.add()?;
+        let database = self.database.ok_or("slurmdbd wants a database")?;
+        let name = database.add()?;
+        let (slurmdbd, database, folder) = (ports.slurmdbd, database.port, &self.folder);
         let text = format!(
             "AuthType=auth/none\nDbdHost=localhost\nDbdAddr=127.0.0.1\nDbdPort={slurmdbd}\n\
              SlurmUser={user}\nStorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\n\

@@ -5,4 +5,4 @@
 # drains the node itself, and gives it back once it conforms. A reason of someone else stays.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
-exec /usr/bin/fleetc-validate check --intent /etc/fleetc/intent --source nvml --exit-style slurm-health --history /var/lib/fleetc-validate/history.json --drain-slurm --max-drained 4
+exec /usr/bin/fleetc-validate check --intent /etc/fleetc/intent --source nvml --exit-style slurm-health --slurmd slurmd --history /var/lib/fleetc-validate/history.json --drain-slurm --max-drained 4
