@@ -189,11 +189,7 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
             diagnostics.extend(check::unused(&spec, &lowered));
         }
         diagnostics.extend(check::fleet(&lowered));
-        for target in TARGETS {
-            for scope in target.scopes(&lowered.intent) {
-                target.check(&scope, &mut diagnostics);
-            }
-        }
+        diagnostics.extend(check::targets(&lowered));
         allow::apply(&spec, &lowered.places, &mut diagnostics);
     }
     let mut checked = Checked {

@@ -114,3 +114,25 @@ fn a_taint_that_evicts_drains_and_one_that_does_not_is_for_new_pods() {
     assert_eq!(effect("", no_schedule), (Disruption::RestartDaemon, String::new()));
     assert_eq!(effect(no_execute, ""), (Disruption::RestartDaemon, String::new()));
 }
+
+#[test]
+fn a_pool_that_comes_and_lifts_caps_says_so() {
+    let pool = |name: &str| {
+        format!(
+            "pool \"{name}\" {{ cluster \"serve\"; system \"dgx-h100\"; nodes \"{name}[1-2]\"; sharing \"whole\" }}\n"
+        )
+    };
+    let team = "team \"t\" { quota \"kept\" guaranteed=8 }\n";
+    let said = |added: &str, team: &str| {
+        let read = |text: &str| check_text(Form::Kdl, &with_prelude(Form::Kdl, text)).unwrap();
+        let old = read(&(pool("kept") + team));
+        let new = read(&(pool("kept") + &pool(added) + team));
+        let plan = plan::plan(old.intent().unwrap(), new.intent().unwrap());
+        let effects = plan.steps.iter().flat_map(|step| &step.effects);
+        let mut reasons = effects.flat_map(|effect| &effect.reasons);
+        reasons.any(|(_, reason)| reason.contains("ResourceQuotas come or go"))
+    };
+    assert!(said("free", team));
+    // Without quotas there are no caps to lift.
+    assert!(!said("free", ""));
+}

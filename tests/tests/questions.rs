@@ -222,6 +222,11 @@ fn q20_does_an_l40s_have_mig_and_what_is_said_of_a_gpu_nobody_knows() {
     let (code, _, err) = run(&["mig", "h10-sxm5-80gb"]);
     assert_eq!(code, 2);
     assert!(err.contains("did you mean `h100-sxm5-80gb`?"), "{err}");
+    let (code, _, err) = run(&["mig", "h100-sxm5-80gb", "1c.3g.40gb"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("a compute instance of `3g.40gb`"), "{err}");
+    let (_, _, err) = run(&["mig", "a100-sxm4-80gb", "3g.20gb"]);
+    assert!(err.contains("did you mean `3g.40gb`?"), "{err}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub fn node_without_pool(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     let nodes = &lowered.loose.without_pool;
     let Some(row) = lowered.loose.first_without_pool else { return };
     // A pool that could not be lowered may be theirs.
-    if lowered.poisoned.iter().any(|path| path.is_within(&ItemPath::default().child("pool"))) {
+    if lowered.is_any_poisoned("pool") {
         return;
     }
     let are = if nodes.len() == 1 { "is" } else { "are" };

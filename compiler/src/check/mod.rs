@@ -19,7 +19,8 @@ mod unsure;
 mod unused;
 mod workload;
 
-use fleetc_schema::diag::Diagnostic;
+use fleetc_schema::diag::{Diagnostic, Rule, rules};
+use fleetc_targets::TARGETS;
 
 use crate::language::kinds;
 use crate::lower::Lowered;
@@ -113,6 +114,30 @@ pub fn fleet(lowered: &Lowered) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for check in CHECKS {
         check(lowered, &mut found);
+    }
+    found
+}
+
+/// Rules of targets that rest on which pools teams have quotas on. Targets see the Intent alone, in which
+/// a quota that could not be read is missing.
+const ON_QUOTAS: &[&Rule] = &[
+    &rules::KUBERNETES_OPEN_POOL_LIFTS_CAPS,
+    &rules::SLURM_CPU_JOBS_STRAND_GPUS,
+    &rules::SLURM_JOB_ABOVE_QOS,
+    &rules::SLURM_MIXED_PARTITION,
+    &rules::SLURM_TIER_HOLDS_GUARANTEE,
+];
+
+/// Asks every target about every scope of it.
+pub fn targets(lowered: &Lowered) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for target in TARGETS {
+        for scope in target.scopes(&lowered.intent) {
+            target.check(&scope, &mut found);
+        }
+    }
+    if lowered.is_any_poisoned("team") {
+        found.retain(|found| !ON_QUOTAS.contains(&found.rule));
     }
     found
 }

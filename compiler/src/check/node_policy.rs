@@ -1,95 +1,145 @@
 //! Policies against hardware.
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::catalog::{Catalog, Gpu};
+use fleetc_schema::catalog::{Catalog, Gpu, Pcie};
 use fleetc_schema::diag::{Diagnostic, Severity, rules};
 use fleetc_schema::intent::{NodeClass, NodePolicy, Scheduler};
 use fleetc_schema::name::PolicyName;
+use fleetc_schema::units::Watts;
 use fleetc_schema::version::Version;
+use indexmap::IndexMap;
 
 use super::unsure;
+use crate::language::listing;
 use crate::lower::Lowered;
 
-/// `node-policy/impossible`: a policy asks for what the hardware of one of its pools cannot do.
+/// `node-policy/impossible`: a policy asks for what the hardware of one of its pools cannot do. One
+/// finding for a value, whichever GPU products it is beyond.
 pub fn impossible(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     let Ok(catalog) = Catalog::embedded() else { return };
-    let mut judged = Vec::new();
+    let mut judged: IndexMap<&PolicyName, (&NodePolicy, IndexMap<&str, Held<'_>>)> =
+        IndexMap::new();
     for class in lowered.intent.classes.values() {
         let (Some((name, policy)), Some(model)) = (&class.node.policy, &class.node.gpu) else {
             continue;
         };
-        // One finding for a policy and a GPU product, however many classes they have in common.
-        if judged.contains(&(name, &model.key)) {
-            continue;
-        }
-        judged.push((name, &model.key));
-        if let Some(gpu) = catalog.gpus.get(&model.key) {
-            judge(name, policy, gpu, &class.node.paths.system, found);
-        }
+        let Some(gpu) = catalog.gpus.get(&model.key) else { continue };
+        let (_, held) = judged.entry(name).or_insert_with(|| (policy, IndexMap::new()));
+        held.entry(gpu.key.as_str()).or_insert(Held { gpu, system: &class.node.paths.system });
+    }
+    for (name, (policy, held)) in judged {
+        let held: Vec<Held<'_>> = held.into_values().collect();
+        judge(name, policy, &held, found);
     }
 }
 
-fn judge(
-    name: &PolicyName,
-    policy: &NodePolicy,
-    gpu: &Gpu,
-    system: &ItemPath,
-    found: &mut Vec<Diagnostic>,
-) {
-    let path = ItemPath::item("node-policy", name);
-    let key = &gpu.key;
-    let mut report = |place: ItemPath, title: String, label: String, help: String| {
-        let finding = Diagnostic::new(&rules::NODE_POLICY_IMPOSSIBLE, title)
-            .at(place, label)
-            .at(system, format!("has {key} GPUs"));
-        found.push(finding.help(help));
-    };
-    if let (Some(limit), Some(range)) = (policy.power_limit, gpu.power_limit_w.value)
-        && !(range.min..=range.max).contains(&limit.0)
-    {
-        report(
-            path.child("power-limit"),
-            format!("a power limit of {limit} is outside what {key} takes"),
-            format!("NVML takes {} to {} W", range.min, range.max),
-            format!("write a limit between {}W and {}W", range.min, range.max),
-        );
+/// So many GPU products are pointed at in one finding; its title names more.
+const MOST_NAMED: usize = 4;
+
+/// A GPU product that a policy is about, and an item that has it.
+#[derive(Clone, Copy)]
+struct Held<'a> {
+    gpu: &'a Gpu,
+    system: &'a ItemPath,
+}
+
+fn judge(name: &PolicyName, policy: &NodePolicy, held: &[Held<'_>], found: &mut Vec<Diagnostic>) {
+    let mut judge = Judge { path: ItemPath::item("node-policy", name), held, found };
+    if let Some(limit) = policy.power_limit {
+        judge.power_limit(limit);
     }
-    if let (Some(links), Some(most)) = (policy.nvlinks, gpu.nvlink.links)
-        && links > most
-    {
-        report(
-            path.child("nvlink").child("active"),
-            format!("{links} active NVLinks on {key}, which has {most}"),
-            "more than there are".to_owned(),
-            match most {
-                0 => "remove `nvlink`, or give these pools a policy of their own".to_owned(),
-                links => format!("write `nvlink active={links}`"),
-            },
-        );
+    if let Some(links) = policy.nvlinks {
+        judge.nvlinks(links);
     }
-    if let Some(pcie) = gpu.pcie.value {
-        let asked = [
-            ("gen", policy.pcie_gen, pcie.generation, "generation"),
-            ("width", policy.pcie_width, pcie.width, "width"),
-        ];
-        for (word, wanted, most, what) in asked {
-            if let Some(wanted) = wanted.filter(|wanted| *wanted > most) {
-                report(
-                    path.child("pcie").child(word),
-                    format!("PCIe {what} {wanted} on {key}, which has {most}"),
-                    "above what the device can do".to_owned(),
-                    format!("write `{word}={most}`, or give these pools a policy of their own"),
-                );
-            }
+    if let Some(wanted) = policy.pcie_gen {
+        judge.pcie("gen", "generation", wanted, |pcie| pcie.generation);
+    }
+    if let Some(wanted) = policy.pcie_width {
+        judge.pcie("width", "width", wanted, |pcie| pcie.width);
+    }
+    if policy.ecc == Some(true) {
+        let without = judge.beyond(|gpu| (!gpu.ecc).then(|| "no ECC".to_owned()));
+        let help = "remove `ecc`, or give these pools a policy of their own".to_owned();
+        judge.report(judge.path.child("ecc"), "ECC", &without, help);
+    }
+}
+
+/// One policy and every GPU product that it is about.
+struct Judge<'a, 'f> {
+    path: ItemPath,
+    held: &'a [Held<'a>],
+    found: &'f mut Vec<Diagnostic>,
+}
+
+impl<'a> Judge<'a, '_> {
+    /// The products that do less than is asked, each with what it does.
+    fn beyond(&self, does: impl Fn(&Gpu) -> Option<String>) -> Vec<(Held<'a>, String)> {
+        self.held.iter().filter_map(|held| Some((*held, does(held.gpu)?))).collect()
+    }
+
+    /// Reports a value, if there are products that it is beyond.
+    fn report(
+        &mut self,
+        place: ItemPath,
+        asked: &str,
+        beyond: &[(Held<'a>, String)],
+        help: String,
+    ) {
+        if beyond.is_empty() {
+            return;
         }
+        let keys = listing(beyond.iter().map(|(held, _)| held.gpu.key.as_str()));
+        let title = format!("{asked} cannot be had on {keys}");
+        let mut finding = Diagnostic::new(&rules::NODE_POLICY_IMPOSSIBLE, title)
+            .at(place, "beyond what the hardware does");
+        for (held, does) in beyond.iter().take(MOST_NAMED) {
+            finding = finding.at(held.system, format!("has {} GPUs: {does}", held.gpu.key));
+        }
+        self.found.push(finding.help(help));
     }
-    if policy.ecc == Some(true) && !gpu.ecc {
-        report(
-            path.child("ecc"),
-            format!("ECC on {key}, which has none"),
-            "cannot be on".to_owned(),
-            "remove `ecc`, or give these pools a policy of their own".to_owned(),
-        );
+
+    fn power_limit(&mut self, limit: Watts) {
+        let outside = self.beyond(|gpu| {
+            let range = gpu.power_limit_w.value?;
+            let fits = (range.min..=range.max).contains(&limit.0);
+            (!fits).then(|| format!("{} to {} W", range.min, range.max))
+        });
+        let ranges = || self.held.iter().filter_map(|held| held.gpu.power_limit_w.value);
+        let least = ranges().map(|range| range.min).max().unwrap_or_default();
+        let most = ranges().map(|range| range.max).min().unwrap_or_default();
+        let help = match least <= most {
+            true => format!("write a limit between {least}W and {most}W"),
+            false => "no limit suits them all: give these pools policies of their own".to_owned(),
+        };
+        let place = self.path.child("power-limit");
+        self.report(place, &format!("a power limit of {limit}"), &outside, help);
+    }
+
+    fn nvlinks(&mut self, links: u8) {
+        let fewer = self.beyond(|gpu| {
+            let most = gpu.nvlink.links.filter(|most| links > *most)?;
+            Some(format!("{most} NVLinks"))
+        });
+        let help = match self.held.iter().filter_map(|held| held.gpu.nvlink.links).min() {
+            Some(0) | None => {
+                "remove `nvlink`, or give these pools a policy of their own".to_owned()
+            }
+            Some(least) => format!("write `nvlink active={least}`"),
+        };
+        let place = self.path.child("nvlink").child("active");
+        self.report(place, &format!("{links} active NVLinks"), &fewer, help);
+    }
+
+    fn pcie(&mut self, word: &str, what: &str, wanted: u8, of: fn(&Pcie) -> u8) {
+        let most = |gpu: &Gpu| gpu.pcie.value.as_ref().map(of);
+        let less = self.beyond(|gpu| {
+            let most = most(gpu).filter(|most| wanted > *most)?;
+            Some(format!("{what} {most}"))
+        });
+        let least = self.held.iter().filter_map(|held| most(held.gpu)).min().unwrap_or_default();
+        let help = format!("write `{word}={least}`, or give these pools a policy of their own");
+        let place = self.path.child("pcie").child(word);
+        self.report(place, &format!("PCIe {what} {wanted}"), &less, help);
     }
 }
 

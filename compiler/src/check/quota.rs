@@ -36,12 +36,6 @@ pub fn is_counted(lowered: &Lowered, pool: &PoolName) -> bool {
     !parts.iter().any(|part| lowered.is_poisoned(&path.child(part)))
 }
 
-/// True if an item of this kind could not be read: then nothing can be said about all of them.
-fn is_any_poisoned(lowered: &Lowered, kind: &str) -> bool {
-    let kind = ItemPath::default().child(kind);
-    lowered.poisoned.iter().any(|path| path.is_within(&kind))
-}
-
 /// A team with what it claims, and the quota that a finding points at.
 #[derive(Clone, Copy)]
 struct Claim<'a> {
@@ -233,7 +227,7 @@ fn ancestors<'a>(
 /// `quota/unreachable`: whole jobs of the team's declared workloads cannot use the guarantee up.
 pub fn unreachable(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     let intent = &lowered.intent;
-    if is_any_poisoned(lowered, "workload") || is_any_poisoned(lowered, "team") {
+    if lowered.is_any_poisoned("workload") || lowered.is_any_poisoned("team") {
         return;
     }
     let mut workloads: IndexMap<_, Vec<_>> = IndexMap::new();
@@ -387,7 +381,7 @@ struct Meeting<'a> {
 /// `quota/no-fair-share`: several teams use one pool, and nothing says who gets what is idle.
 pub fn no_fair_share(lowered: &Lowered, found: &mut Vec<Diagnostic>) {
     let intent = &lowered.intent;
-    if is_any_poisoned(lowered, "team") {
+    if lowered.is_any_poisoned("team") {
         return;
     }
     // By the team around them, and by whether anything queues: one finding for teams, not for pools.

@@ -8,7 +8,8 @@ use fleetc_schema::mig::{Demand, MigProfile, place};
 use super::args::{Format, MigArgs};
 use super::catalog::unknown;
 use super::{CheckError, CommandError, FAILED, OK, Outcome};
-use crate::language::{did_you_mean, listing};
+use crate::language::listing;
+use crate::lower::{MissingProfile, missing_profile};
 use crate::render::mig::{self, Answer};
 
 /// Draws a layout, lists layouts, packs a mix, or shows a transition.
@@ -65,9 +66,12 @@ fn demands<'a>(
         let known = || names.iter().map(String::as_str);
         let profile = name.parse::<MigProfile>().ok().and_then(|name| row.profile(&name));
         let Some(profile) = profile else {
-            let hint = match did_you_mean(name, known()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("it has {}", listing(known())),
+            let hint = match missing_profile(name, row) {
+                MissingProfile::ComputeInstance { of } => {
+                    format!("it is a compute instance of `{of}`, and layouts are of GPU instances")
+                }
+                MissingProfile::Near(near) => format!("did you mean `{near}`?"),
+                MissingProfile::Unknown => format!("it has {}", listing(known())),
             };
             return Err(CommandError::Other(format!(
                 "{} has no profile `{name}`: {hint}",

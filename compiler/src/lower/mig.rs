@@ -5,7 +5,8 @@ use fleetc_schema::catalog::{Catalog, Gpu, MigTableRow};
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use fleetc_schema::intent::{GpuIndexes, GpuInstance, MigLayout, Slice};
 use fleetc_schema::mig::{
-    Demand, GiProfile, MigTable, NoLayout, conflict, draw, in_words, nearest_layouts, place,
+    Demand, GiProfile, MigProfile, MigTable, NoLayout, conflict, draw, in_words, nearest_layouts,
+    place,
 };
 use fleetc_schema::units::Mib;
 
@@ -67,8 +68,11 @@ pub fn lower(
             complete = false;
             continue;
         };
-        complete &= indexes_fit(indexes, board, &covered, cx);
-        covered.push((indexes.value.clone(), indexes.span));
+        // What is wrong by itself says nothing about the others.
+        match indexes_fit(indexes, board, &covered, cx) {
+            true => covered.push((indexes.value.clone(), indexes.span)),
+            false => complete = false,
+        }
         match lower_one(gpus, &indexes.value, board, table, cx) {
             Some(layout) => placed.push(layout),
             None => complete = false,
@@ -156,7 +160,7 @@ fn lower_one(
                 slices.push(Slice { profile: name.value.clone(), count: count.value.0 });
             }
             None => {
-                not_on_gpu(name, board, table, cx);
+                not_on_gpu(name, board, row, cx);
                 cx.poison(&slice.path);
                 known = false;
             }
@@ -190,25 +194,60 @@ fn lower_one(
     }
 }
 
-fn not_on_gpu(
-    name: &At<fleetc_schema::mig::MigProfile>,
-    board: Board<'_>,
-    table: &MigTable,
-    cx: &mut Cx,
-) {
+fn not_on_gpu(name: &At<MigProfile>, board: Board<'_>, row: &MigTableRow, cx: &mut Cx) {
     let key = &board.gpu.key;
-    let title = format!("MIG profile `{}` does not exist on {key}", name.value);
-    let names: Vec<String> = table.profiles.iter().map(|p| p.name.to_string()).collect();
+    let written = name.value.to_string();
+    let missing = missing_profile(&written, row);
+    let title = match &missing {
+        MissingProfile::ComputeInstance { of } => {
+            format!("`{written}` is a compute instance of `{of}`, and slices are GPU instances")
+        }
+        MissingProfile::Near(_) | MissingProfile::Unknown => {
+            format!("MIG profile `{written}` does not exist on {key}")
+        }
+    };
     let finding = Diagnostic::new(&rules::MIG_PROFILE_NOT_ON_GPU, title)
         .at(name.span, "no such profile")
         .at(board.system, format!("has {key} GPUs"));
-    let written = name.value.to_string();
-    let near = did_you_mean(&written, names.iter().map(String::as_str));
-    let finding = match near {
-        Some(near) => finding.help(format!("did you mean `{near}`?")),
-        None => finding,
+    let finding = match missing {
+        MissingProfile::ComputeInstance { of } => finding.help(format!("write `{of}`")),
+        MissingProfile::Near(near) => finding.help(format!("did you mean `{near}`?")),
+        MissingProfile::Unknown => finding,
     };
-    cx.report(finding.help(format!("it has {}", quoted(&names))));
+    let names = row.table.profiles.iter().map(|profile| &profile.name);
+    cx.report(finding.help(format!("it has {}", quoted(names))));
+}
+
+/// What the name of a profile that a GPU does not have may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissingProfile {
+    /// A compute instance in a GPU instance that the GPU has.
+    ComputeInstance {
+        /// The GPU instance.
+        of: MigProfile,
+    },
+    /// A profile that is near.
+    Near(MigProfile),
+    /// Nothing that is near.
+    Unknown,
+}
+
+/// Looks for what is meant by the name of a profile that a GPU does not have. As many compute slices
+/// come before likeness: whoever writes `3g.20gb` has another GPU in mind, on which `3g` is as much of it.
+pub fn missing_profile(written: &str, row: &MigTableRow) -> MissingProfile {
+    let name = written.parse::<MigProfile>().ok();
+    let around = name.as_ref().filter(|name| name.is_compute_instance());
+    if let Some(of) = around.and_then(|name| row.profile(&name.gpu_instance())) {
+        return MissingProfile::ComputeInstance { of: of.name.clone() };
+    }
+    let profiles = &row.table.profiles;
+    let alike = || {
+        let names: Vec<String> = profiles.iter().map(|p| p.name.to_string()).collect();
+        let near = did_you_mean(written, names.iter().map(String::as_str))?;
+        profiles.iter().find(|profile| profile.name.to_string() == near)
+    };
+    let near = name.and_then(|name| row.table.nearest(&name)).or_else(alike);
+    near.map_or(MissingProfile::Unknown, |near| MissingProfile::Near(near.name.clone()))
 }
 
 fn no_placement(

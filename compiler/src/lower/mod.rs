@@ -31,6 +31,7 @@ use indexmap::IndexMap;
 
 use crate::language::{Cx, kinds};
 pub use inventory::{Loose, Rows};
+pub use mig::{MissingProfile, missing_profile};
 use names::Names;
 pub use names::quoted;
 pub use topology::{FabricItems, Items};
@@ -78,6 +79,13 @@ impl Lowered {
             || inside("[")
             || around(path.as_str())
             || ends.filter_map(|end| path.as_str().get(..end)).any(around)
+    }
+
+    /// True if an item of this top-level kind, or something in one, could not be read or lowered, or one
+    /// may stand under a misspelt word: then nothing can be said about all of them.
+    pub fn is_any_poisoned(&self, kind: &str) -> bool {
+        let kind = ItemPath::default().child(kind);
+        self.poisoned.iter().any(|path| path.is_within(&kind))
     }
 }
 

@@ -1,5 +1,7 @@
 //! KDL 2 into the tree. Source of the form: the KDL 2.0 specification.
 
+use std::ops::Range;
+
 use fleetc_schema::diag::{Diagnostic, Span};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 
@@ -59,13 +61,23 @@ pub fn parse(file: u32, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<No
             let most = diagnostics.len() + MAX_FINDINGS;
             // After a mistake the parser is lost until the line ends: only what is understood as a
             // mistake of its own is a second one there.
+            let strays = strays(text);
             let mut line = None;
-            for (at, found, understood) in causes.map(|found| finding(file, text, found)) {
+            let judged = |found| {
+                stray_brace(file, text, found, &strays)
+                    .unwrap_or_else(|| finding(file, text, found))
+            };
+            for (at, found, understood) in causes.map(judged) {
                 if diagnostics.len() == most {
                     break;
                 }
-                let here = text.get(..at).and_then(|before| before.rfind('\n')).unwrap_or(0);
-                let follows = line == Some(here) && !understood;
+                let before = text.get(..at).unwrap_or_default();
+                let here = before.rfind('\n').unwrap_or(0);
+                // A value after an `=` that is no property, and a brace that has its other half.
+                let lost = !understood || before.ends_with('=');
+                let brace = text.get(at..).is_some_and(|rest| rest.starts_with('}'));
+                let torn = line.is_some() && !understood && brace;
+                let follows = (line == Some(here) && lost) || torn;
                 line = Some(here);
                 if !follows && !diagnostics.contains(&found) {
                     diagnostics.push(found);
@@ -297,6 +309,55 @@ fn finding(file: u32, text: &str, found: &kdl::KdlDiagnostic) -> (usize, Diagnos
     }
 }
 
+/// What is said of a `}` for which no `{` is open, if that is what the parser met: `strays` has them all.
+fn stray_brace(
+    file: u32,
+    text: &str,
+    found: &kdl::KdlDiagnostic,
+    strays: &[usize],
+) -> Option<(usize, Diagnostic, bool)> {
+    let at = found.span.offset();
+    let index = strays.binary_search(&at).ok()?;
+    let from = index.checked_sub(1).and_then(|before| strays.get(before)).map_or(0, |at| at + 1);
+    let (title, brace) = ("a `}` closes nothing", span(file, text, at..at + 1));
+    let found = match forgotten_brace(text, from..at) {
+        Some(line) => {
+            let line = span(file, text, line);
+            syntax_error(title, line, "no `{` here, and what follows is indented")
+                .at(brace, "closes nothing")
+                .help("end the line with ` {`")
+        }
+        None => syntax_error(title, brace, "no `{` is open here")
+            .help("remove it, or end the line of the node that it closes with ` {`"),
+    };
+    Some((at, found, true))
+}
+
+/// The last line within that has no `{` at its end although the next is indented below it.
+fn forgotten_brace(text: &str, within: Range<usize>) -> Option<Range<usize>> {
+    let mut start = within.start;
+    let mut found = None;
+    // The line before with its indentation, unless it goes on or opens a block.
+    let mut above: Option<(usize, Range<usize>)> = None;
+    for line in text.get(within)?.split_inclusive('\n') {
+        let code = line.split(" //").next().unwrap_or_default();
+        let said = code.trim();
+        let indent = code.len() - code.trim_start().len();
+        if !said.is_empty() && !said.starts_with("//") {
+            if let Some((outer, range)) = above.take()
+                && outer < indent
+            {
+                found = Some(range);
+            }
+            let ends = said.ends_with(['{', '\\']) || said.starts_with('}');
+            let range = start + indent..start + indent + said.len();
+            above = (!ends).then_some((indent, range));
+        }
+        start += line.len();
+    }
+    found
+}
+
 /// What people bring along from other languages: `#` comments, commas, assignments, and a brace on a
 /// line of its own.
 fn habit(file: u32, text: &str, start: usize, end: usize) -> Option<Diagnostic> {
@@ -332,9 +393,14 @@ fn habit(file: u32, text: &str, start: usize, end: usize) -> Option<Diagnostic> 
             true => found.help("write the `{` right after the node"),
             false => {
                 let value = after.split([' ', ';', '\n', '}']).next().unwrap_or("…");
-                found.help(format!(
-                    "write `{word} {value}`; a property has no blanks: `{word}={value}`"
-                ))
+                let help = format!("write `{word} {value}`");
+                // Without blanks it is no property that lost its way, but a node with an `=`.
+                let tight = text.get(..equals)?.ends_with(word)
+                    && !text.get(equals + 1..)?.starts_with(char::is_whitespace);
+                found.help(match tight {
+                    true => help,
+                    false => format!("{help}; a property has no blanks: `{word}={value}`"),
+                })
             }
         });
     }
@@ -369,11 +435,6 @@ fn excess(text: &str) -> Option<(usize, Excess)> {
     // Of each block that is open, whether a `/-` stands before it.
     let mut open: Vec<bool> = Vec::new();
     let (mut at, mut slashdashes) = (0, 0_usize);
-    let skip_to = |from: usize, end: &str| {
-        text.get(from..)
-            .and_then(|rest| rest.find(end))
-            .map_or(bytes.len(), |n| from + n + end.len())
-    };
     while let Some(byte) = bytes.get(at) {
         let here = slashdashes;
         let mark = (*byte, bytes.get(at + 1));
@@ -396,30 +457,55 @@ fn excess(text: &str) -> Option<(usize, Excess)> {
             b'}' => {
                 open.pop();
             }
-            b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                at = skip_to(at, "\n");
-                continue;
-            }
-            b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                at = skip_to(at + 2, "*/");
-                continue;
-            }
-            b'"' => {
-                at += 1;
-                while let Some(byte) = bytes.get(at) {
-                    match byte {
-                        b'\\' => at += 1,
-                        b'"' | b'\n' => break,
-                        _ => {}
-                    }
-                    at += 1;
-                }
-            }
             _ => {}
         }
-        at += 1;
+        at = after(text, at);
     }
     None
+}
+
+/// Every `}` outside strings and comments for which no `{` is open.
+fn strays(text: &str) -> Vec<usize> {
+    let (mut at, mut open) = (0, 0_usize);
+    let mut found = Vec::new();
+    while let Some(byte) = text.as_bytes().get(at) {
+        match byte {
+            b'{' => open += 1,
+            b'}' if open == 0 => found.push(at),
+            b'}' => open -= 1,
+            _ => {}
+        }
+        at = after(text, at);
+    }
+    found
+}
+
+/// Where the next byte outside strings and comments is looked for: behind the one that begins at a byte,
+/// or behind the byte.
+fn after(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let skip_to = |from: usize, end: &str| {
+        text.get(from..)
+            .and_then(|rest| rest.find(end))
+            .map_or(bytes.len(), |n| from + n + end.len())
+    };
+    match (bytes.get(at), bytes.get(at + 1)) {
+        (Some(b'/'), Some(b'/')) => skip_to(at, "\n"),
+        (Some(b'/'), Some(b'*')) => skip_to(at + 2, "*/"),
+        (Some(b'"'), _) => {
+            let mut end = at + 1;
+            while let Some(byte) = bytes.get(end) {
+                match byte {
+                    b'\\' => end += 1,
+                    b'"' | b'\n' => break,
+                    _ => {}
+                }
+                end += 1;
+            }
+            end + 1
+        }
+        _ => at + 1,
+    }
 }
 
 #[cfg(test)]

@@ -171,10 +171,7 @@ impl<'a> Loader<'a> {
             return syntax_error(title, here, "far too deep");
         }
         let finding = syntax_error(format!("this is not YAML: {why}"), here, "here");
-        match rest.starts_with('\t') {
-            true => finding.help("YAML is indented with blanks: put blanks in place of the tab"),
-            false => finding,
-        }
+        finding.help(way_out(why, before, rest))
     }
 
     fn value<'t>(
@@ -264,6 +261,52 @@ impl<'a> Loader<'a> {
                 .help("keep one of the two");
         self.diagnostics.push(finding);
     }
+}
+
+/// What to do about what the parser does not take, by its words and by what stands around the place.
+fn way_out(why: &str, before: &str, rest: &str) -> String {
+    let first = rest.chars().next();
+    let line = before.rsplit('\n').next().unwrap_or_default().trim();
+    let says = |words: &str| why.contains(words);
+    let fixed = match first {
+        Some('\t') => "YAML is indented with blanks: put blanks in place of the tab",
+        Some('{') if says("unclosed bracket") => "close it with `}`",
+        Some('[') if says("unclosed bracket") => "close it with `]`",
+        _ if says("misplaced bracket") => "remove it: no bracket is open here",
+        _ if says("mismatched bracket '['") => "close the `[` with `]` first",
+        _ if says("mismatched bracket '{'") => "close the `{` with `}` first",
+        Some('{' | '[') if says("a flow mapping, did not find") => {
+            "put a colon and a blank between the key and what it holds: `key: {…}`"
+        }
+        _ if says("a flow mapping, did not find") => {
+            "close the `{` before this with `}`, or put a `,` between its entries"
+        }
+        _ if says("a flow sequence, did not find") => {
+            "close the `[` before this with `]`, or put a `,` between its items"
+        }
+        _ if says("flow mapping") => "remove the `,` that nothing follows, or close the `{`",
+        _ if says("expected '-'") => "items of a list begin with `- `: a key stands beside none",
+        _ if says("expected key") && line == "-" => {
+            "a map holds keys: a list with `- ` has a key of its own, and is indented below it"
+        }
+        _ if says("expected key") && line.is_empty() => {
+            "indent it with as many blanks as the keys that it belongs to"
+        }
+        _ if says("expected key") || says("trailing content") => {
+            "a value ends its line: start a new line, or put all of it in one pair of quotes"
+        }
+        _ if says("unclosed quote") => "end the text with the mark that it begins with",
+        _ if says("escape") => "write a backslash twice, or put the text in single quotes",
+        Some('>' | '|') => {
+            let text = rest.lines().next().unwrap_or_default().trim_end();
+            return format!("put it in quotes: `\"{text}\"`");
+        }
+        _ if says("anchor") => "write the value out; a text that begins with `*` stands in quotes",
+        Some(control) if control.is_control() => "remove it",
+        _ if says("':'") => "end the key with a colon",
+        _ => "a text that holds or begins with a mark of YAML stands in quotes: `\"…\"`",
+    };
+    fixed.to_owned()
 }
 
 /// What people often get wrong in YAML: tabs, a bare text with brackets in a flow map, a colon that

@@ -205,6 +205,7 @@ rules! {
     KUBERNETES_OBJECT_TOO_LARGE = "kubernetes/object-too-large", Error, Check, "an object above what Kubernetes stores";
     KUBERNETES_UNTAINTED_GPU_NODES = "kubernetes/untainted-gpu-nodes", Warning, Check, "GPU nodes that pods without a GPU may fill";
     KUBERNETES_TAINT_NOT_TOLERATED = "kubernetes/taint-not-tolerated", Warning, Check, "a taint that keeps NVIDIA's agents off GPU nodes";
+    KUBERNETES_OPEN_POOL_LIFTS_CAPS = "kubernetes/open-pool-lifts-caps", Warning, Check, "a pool without quotas hands out what teams are guaranteed in another";
     KUBERNETES_IMMUTABLE_CHANGE = "kubernetes/immutable-change", Warning, Plan, "a change to a field that an object keeps for life";
     KUEUE_DRA_UNSUPPORTED = "kueue/dra-unsupported", Error, Check, "a Kueue that does not count devices of DRA";
     KUEUE_TOO_MANY_FLAVORS = "kueue/too-many-flavors", Error, Check, "more pools or resources than queues of Kueue hold";

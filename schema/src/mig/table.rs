@@ -82,6 +82,16 @@ impl MigTable {
         self.profiles.iter().find(|profile| profile.id == id)
     }
 
+    /// The profile nearest to a name that the GPU does not have: of those with as many compute slices the
+    /// one nearest in size, then one with the same attributes. None if none has so many.
+    pub fn nearest(&self, name: &MigProfile) -> Option<&GiProfile> {
+        let same = self.profiles.iter().filter(|profile| profile.name.slices == name.slices);
+        same.min_by_key(|profile| {
+            let other = &profile.name;
+            (other.label_gb.abs_diff(name.label_gb), other.attributes != name.attributes)
+        })
+    }
+
     /// Every profile in canonical order: [`GiProfile::canonical_cmp`].
     pub fn canonical(&self) -> Vec<&GiProfile> {
         let mut profiles: Vec<&GiProfile> = self.profiles.iter().collect();

@@ -1,5 +1,6 @@
 //! Kubernetes itself: namespaces and quotas of teams, priorities of tiers, labels of nodes.
 
+mod check;
 mod namespace;
 mod node_labels;
 mod priority_class;
@@ -39,7 +40,10 @@ impl Target for Objects {
         kubernetes_clusters(intent)
     }
 
-    fn check(&self, _: &Scope<'_>, _: &mut Vec<Diagnostic>) {}
+    fn check(&self, scope: &Scope<'_>, found: &mut Vec<Diagnostic>) {
+        let Scope::Kubernetes(intent, cluster, kubernetes) = scope else { return };
+        check::open_pool_lifts_caps(intent, cluster, kubernetes, found);
+    }
 
     fn emit(&self, scope: &Scope<'_>) -> OutputTree {
         let mut tree = OutputTree::default();
@@ -69,6 +73,14 @@ impl Target for Objects {
             }
             ChangeKind::PoolDriver(pool) => {
                 driver(sides.new, sides.differing(pool, |class| class.driver.clone()))
+            }
+            ChangeKind::Pool(pool, Presence::Added)
+                if !sides.joining(pool).is_empty() && quotas(old) != quotas(new) =>
+            {
+                Effect::daemon(
+                    Disruption::Reload,
+                    "ResourceQuotas come or go with what the pool hands out",
+                )
             }
             ChangeKind::Nodes(pool) | ChangeKind::Pool(pool, _) => {
                 Effect::on(Disruption::Drain, sides.leaving(pool), "nodes leave Kubernetes")

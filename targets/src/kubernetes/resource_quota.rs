@@ -13,7 +13,7 @@
 
 use fleetc_schema::ItemPath;
 use fleetc_schema::intent::{Cluster, Devices, Intent, Kubernetes, Quota, Team};
-use fleetc_schema::name::TeamName;
+use fleetc_schema::name::{PoolName, TeamName};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -76,29 +76,41 @@ pub fn emit(intent: &Intent, cluster: &Cluster, kubernetes: &Kubernetes) -> Outp
 
 /// Extended resources that only governed pools of the cluster hand out, in the order of pools.
 fn governed(intent: &Intent, cluster: &Cluster) -> Vec<String> {
-    let mut governed: Vec<String> = Vec::new();
-    let mut open: Vec<String> = Vec::new();
+    let all = holders(intent, cluster).into_iter();
+    all.filter(|(_, holders)| holders.open.is_empty()).map(|(resource, _)| resource).collect()
+}
+
+/// The pools of a cluster that hand out one extended resource.
+#[derive(Default)]
+pub struct Holders<'a> {
+    /// Those on which teams have quotas.
+    pub governed: Vec<&'a PoolName>,
+    /// Those that every team may use.
+    pub open: Vec<&'a PoolName>,
+}
+
+/// Every extended resource of a cluster with the pools that hand it out, in the order of pools.
+pub fn holders<'a>(intent: &'a Intent, cluster: &Cluster) -> IndexMap<String, Holders<'a>> {
+    let mut all: IndexMap<String, Holders<'_>> = IndexMap::new();
     for (name, pool) in &intent.pools {
         // GPUs that DRA hands out are no extended resource.
         if !pool.parts.contains_key(&cluster.name) || pool.devices == Devices::Dra {
             continue;
         }
-        let list = match intent.is_governed(name, &cluster.name) {
-            true => &mut governed,
-            false => &mut open,
-        };
+        let is_governed = intent.is_governed(name, &cluster.name);
         for resource in intent.capacity(name, &cluster.name).keys() {
-            let resource = pool.sharing.kubernetes_resource(resource);
-            if !list.contains(&resource) {
-                list.push(resource);
+            let holders = all.entry(pool.sharing.kubernetes_resource(resource)).or_default();
+            let pools = if is_governed { &mut holders.governed } else { &mut holders.open };
+            if !pools.contains(&name) {
+                pools.push(name);
             }
         }
     }
-    governed.retain(|resource| !open.contains(resource));
-    governed
+    all
 }
 
-fn cap(intent: &Intent, team: &Team, cluster: &Cluster, resource: &str) -> u64 {
+/// The cap of a team on a resource: its limits, else its guarantees, on all pools that hand it out.
+pub fn cap(intent: &Intent, team: &Team, cluster: &Cluster, resource: &str) -> u64 {
     let of = |quota: &&Quota| {
         let pool = intent.pools.get(&quota.pool);
         let carries = pool.map(|pool| pool.sharing.kubernetes_resource(&quota.resource));

@@ -22,8 +22,7 @@ use crate::lower::Lowered;
 
 /// True if a rack or fabric could not be lowered: then nobody knows where nodes are.
 fn place_is_unclear(lowered: &Lowered) -> bool {
-    let of_place = |path: &str| path.starts_with("rack/") || path.starts_with("fabric/");
-    lowered.poisoned.iter().any(|path| of_place(path.as_str()))
+    ["rack", "fabric"].into_iter().any(|kind| lowered.is_any_poisoned(kind))
 }
 
 /// A job of whole GPUs, and the nodes that it needs.

@@ -214,6 +214,14 @@ fn smaller(sized: &Sized<'_>) -> Option<String> {
     let Sized { job, need, place } = sized;
     let holds = |size: Mib| sizing::leaves_headroom(need.likely, size);
     if let Resource::Shared = place.resource {
+        // Fewer than two replicas are no share, and another finding.
+        let replicas = match &job.pool.sharing {
+            Sharing::Mps(shared) | Sharing::TimeSlicing(shared) => shared.replicas,
+            Sharing::Whole | Sharing::Mig { .. } => 1,
+        };
+        if replicas < 2 {
+            return None;
+        }
         let clients = clients(place.gpu.memory?.nominal, need.likely);
         return Some(format!("raise `replicas` of the pool to {clients}, or take a smaller GPU"));
     }
