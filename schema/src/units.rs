@@ -365,7 +365,7 @@ impl FromStr for Milliseconds {
 }
 
 /// A number of units as a decimal without trailing zeros: 2,100,000 of 10^6 is `2.1`.
-fn decimal(number: u64, unit: u64) -> String {
+pub(crate) fn decimal(number: u64, unit: u64) -> String {
     let (whole, rest) = (number / unit, number % unit);
     if rest == 0 {
         return whole.to_string();

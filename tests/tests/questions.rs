@@ -40,6 +40,12 @@ fn keys(args: &[&str], kind: &str) -> Vec<String> {
         .collect()
 }
 
+/// What stands behind a field of an entry.
+fn field<'a>(entry: &'a str, name: &str) -> &'a str {
+    let line = entry.lines().find_map(|line| line.strip_prefix(&format!("  {name:28} ")));
+    line.unwrap_or_else(|| panic!("no {name} in {entry}"))
+}
+
 #[test]
 fn q1_does_4g_2g_1g_fit_a_b200() {
     // 4g at 0-3, 2g at 4-5, 1g at 6: seven slices of eight, and 1g may start at 6.
@@ -66,9 +72,22 @@ fn q4_what_does_a_1g_24gb_of_a_gb200_become_on_another_driver() {
     assert_eq!(code, 0);
     assert_eq!(answer["placed"][0]["profile"], "1g.23gb");
     assert_eq!(answer["placed"][0]["profile_id"], 19);
-    let (_, text, _) = run(&["mig", "gb200"]);
+    assert_eq!(answer["renamed"][0]["asked"], "1g.24gb");
+    assert_eq!(answer["renamed"][0]["profile"], "1g.23gb");
+    // 186 and 189 GiB are the labels of the full profiles, 7g.186gb and 7g.189gb.
+    let (_, text, _) = run(&["mig", "gb200", "1g.24gb"]);
+    let said = "  1g.24gb is 1g.23gb (profile id 19) on other drivers: so call it drivers that \
+                report 189 GiB in all, not 186\n    no source says which versions these are; ";
+    assert!(text.contains(said), "{text}");
+    assert!(text.contains("NVIDIA/gpu-operator pull request 1303"), "{text}");
+    let (_, text, _) = run(&["mig", "gb200", "1g.23gb"]);
+    assert!(!text.contains("other drivers"), "{text}");
+    let (_, text, _) = run(&["mig", "gb200", "--driver", "580.173.02"]);
     let line = text.lines().find(|line| line.contains("1g.23gb ")).unwrap();
     assert!(line.contains("some drivers: 1g.24gb"), "{line}");
+    assert!(text.contains("driver 580.173.02: no source says which of the names"), "{text}");
+    let (_, answer) = json(&["mig", "gb200"]);
+    assert_eq!(answer["profiles"][0]["other_names"][0], "1g.24gb");
 }
 
 #[test]
@@ -190,6 +209,11 @@ fn q17_what_does_an_h100_cost_at_aws() {
     let (_, answer) = json(&["catalog", "--cloud", "aws", "--family", "hopper"]);
     let row = answer["rows"].as_array().unwrap().iter().find(|r| r["key"] == "aws/p5.48xlarge");
     assert_eq!(row.unwrap()["price_micros"], 6_880_000);
+    let (_, text, _) = run(&["catalog", "aws/p5.48xlarge"]);
+    assert_eq!(field(&text, "price"), "55.04 USD/node-hour, us-east-1, 2026-07-20");
+    let (_, text, _) = run(&["catalog", "--cloud", "aws", "--family", "hopper"]);
+    let line = text.lines().find(|line| line.contains("aws/p5.48xlarge")).unwrap();
+    assert!(line.ends_with("6.88 USD/gpu-hour"), "{line}");
 }
 
 #[test]
@@ -294,4 +318,96 @@ pool \"cut\" {
         assert!(out.contains(&format!("    {device}")), "{device}\n{out}{err}");
     }
     assert!(!out.contains("nvidia.com/mig-"), "the device plugin hands out none of them\n{out}");
+}
+
+/// True if a value has something that nobody knows, or speaks of it.
+fn says_unknown(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.contains("unknown"),
+        Value::Array(items) => items.iter().any(says_unknown),
+        Value::Object(fields) => fields.values().any(says_unknown),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[test]
+fn q25_is_anything_called_unknown_that_the_catalog_knows() {
+    let catalog = fleetc_schema::catalog::Catalog::embedded().unwrap();
+    let (_, list) = json(&["catalog"]);
+    let listed = list["rows"].as_array().unwrap().iter().map(|row| row["key"].as_str().unwrap());
+    let tables = catalog.mig_tables().map(|table| table.key.as_str());
+    let keys: Vec<&str> = listed.chain(tables).collect();
+    let (mut known, mut priced) = (0, 0);
+    for key in keys {
+        let (_, text, _) = run(&["catalog", key]);
+        let (_, document) = json(&["catalog", key]);
+        for (name, value) in document["rows"][0].as_object().unwrap() {
+            let lists = value.as_array().is_some_and(|items| items.iter().any(Value::is_object));
+            let apart = ["key", "source", "confidence", "note"].contains(&name.as_str());
+            if apart || lists || (says_unknown(value) && name != "price") {
+                continue;
+            }
+            let line = field(&text, &name.replace('_', " "));
+            assert_eq!(line == "unknown", value.is_null(), "{key}: {name} {line}");
+            for leaked in ["unknown", "confidence ", "value ", "micros "] {
+                assert!(value.is_null() || !line.contains(leaked), "{key}: {name} {line}");
+            }
+            known += 1;
+            priced += usize::from(name == "price" && !value.is_null());
+        }
+    }
+    assert!(known > 1000, "{known}");
+    let shapes = catalog.cloud_shapes.values();
+    assert_eq!(priced, shapes.filter(|shape| shape.price.is_some()).count());
+    assert!(priced > 20, "{priced}");
+    let (_, text, _) = run(&["catalog", "b300-269gb"]);
+    assert_eq!(field(&text, "placements"), "likely: as B200");
+    let (_, text, _) = run(&["catalog", "h100-sxm5-80gb"]);
+    assert!(field(&text, "mig").ends_with("min driver 525.85.12"), "{text}");
+}
+
+#[test]
+fn q26_what_has_an_old_driver_of_the_profiles_of_an_a100() {
+    // The guide has the 1g with double memory since 525, and MIG of an A100 since 450.80.02.
+    let on = |slice: &str, driver: &str| {
+        let (code, text, _) = run(&["mig", "a100-sxm4-40gb", slice, "--driver", driver]);
+        (code, text)
+    };
+    let (code, text) = on("1g.10gb", "470.82.01");
+    assert_eq!(code, 1);
+    assert!(text.contains("  driver 470.82.01 has no 1g.10gb: it came with 525\n"), "{text}");
+    assert_eq!(on("1g.5gb", "470.82.01").0, 0);
+    assert_eq!(on("1g.10gb", "525.60.13").0, 0);
+    let (code, text) = on("1g.5gb", "440.33");
+    assert_eq!(code, 1);
+    assert!(text.contains("has no MIG: it came with 450.80.02"), "{text}");
+    let (code, _, err) = run(&["mig", "a100-sxm4-40gb", "--driver", "new"]);
+    assert_eq!((code, err.contains("--driver new: write its version")), (2, true), "{err}");
+}
+
+#[test]
+fn q27_what_is_lost_when_mig_goes_off() {
+    // Both instances go first, then the mode; on Ampere that takes a reset, on Hopper none.
+    let (code, text, _) = run(&["mig", "h100-sxm5-80gb", "off", "--from", "3g.40gb=2"]);
+    assert_eq!(code, 0);
+    let said = "h100-sxm5-80gb: to MIG mode off
+  destroy  3g.40gb at 0
+  destroy  3g.40gb at 4
+  MIG mode off: takes no GPU reset
+  everything on the GPU loses its work
+";
+    assert_eq!(text, said);
+    let (_, answer) = json(&["mig", "a100-sxm4-80gb", "off", "--from", "1g.10gb=7"]);
+    let way = &answer["transition"];
+    assert_eq!(way["destroy"].as_array().unwrap().len(), 7);
+    assert_eq!((&way["mode"], &way["drain"]), (&Value::from("off"), &Value::from("gpu")));
+    assert_eq!(way["needs_reset"], true);
+    let (_, answer) = json(&["mig", "a100-sxm4-80gb", "off", "--from", "off"]);
+    assert_eq!(answer["transition"]["mode"], Value::Null);
+    for wrong in [&["off"][..], &["off", "1g.10gb", "--from", "1g.10gb"], &["off", "--for", "2"]] {
+        let (code, _, err) = run(&[&["mig", "a100-sxm4-80gb"], wrong].concat());
+        assert_eq!(code, 2);
+        assert!(err.contains("`off --from 3g.40gb=2`"), "{err}");
+    }
 }

@@ -229,11 +229,38 @@ fn the_plan_says_which_nodes_drain_in_which_scheduler() {
     );
     for quota in &changes[1..] {
         assert_eq!(quota["disruption"], "reload");
+        assert!(quota.get("instances").is_none());
     }
+    // The 3g goes to slice 4 where one stands, and the 1g below it take the place of the other; the
+    // MIG manager clears the GPU first.
+    let ways = layout["instances"].as_array().unwrap();
+    let at: Vec<(&str, &str)> = ways
+        .iter()
+        .map(|way| (way["gpus"].as_str().unwrap(), way["nodes"].as_str().unwrap()))
+        .collect();
+    assert_eq!(at, [("4-7", "mig[01-02]"), ("4-7", "mig[03-04]")]);
+    let starts = |way: usize, what: &str| -> Vec<(String, u64)> {
+        let all = ways[way][what].as_array().unwrap().iter();
+        let one = |i: &Value| (i["profile"].as_str().unwrap().into(), i["start"].as_u64().unwrap());
+        all.map(one).collect()
+    };
+    let three_g = |start| ("3g.40gb".to_owned(), start);
+    let one_g = [0, 1, 2, 3].map(|start| ("1g.10gb".to_owned(), start));
+    assert_eq!(starts(0, "keep"), [three_g(4)]);
+    assert_eq!(starts(0, "destroy"), [three_g(0)]);
+    assert_eq!(starts(0, "create"), one_g);
+    assert!(starts(1, "keep").is_empty());
+    assert_eq!(starts(1, "destroy"), [three_g(0), three_g(4)]);
+    assert_eq!(starts(1, "create").len(), 5);
 
     let (code, text) = run(&["diff", old.as_str(), new.as_str()]);
     assert_eq!(code, 0);
     assert!(text.starts_with("lab: 4 changes · 4 nodes drain: mig[01-04]\n"), "{text}");
+    let survivors = "    GPUs 4-7 of mig[01-02]: 3g.40gb at 4 stays; 3g.40gb at 0 goes; \
+                     4 × 1g.10gb at 0,1,2,3 come\n    \
+                     GPUs 4-7 of mig[03-04]: 2 × 3g.40gb at 0,4 go; \
+                     4 × 1g.10gb at 0,1,2,3 come; 3g.40gb at 4 comes\n";
+    assert!(text.contains(survivors), "{text}");
     let typed = text.find("MIG layout of GPUs 4-7").unwrap();
     let unified = text.find("+++ new/clusters/hpc/slurm/slurm.conf").unwrap();
     assert!(typed < unified, "what it does to the fleet stands before the text");

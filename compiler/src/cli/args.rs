@@ -183,7 +183,7 @@ pub struct MigArgs {
     /// Key of a GPU, or of a system for its GPU
     #[arg(value_name = "GPU")]
     pub gpu: String,
-    /// Slices with their counts, such as 3g.40gb=2; none lists the profiles
+    /// Slices with their counts, such as 3g.40gb=2, or `off` with --from; none lists the profiles
     #[arg(value_name = "SLICES")]
     pub slices: Vec<String>,
     /// List every layout that leaves no room
@@ -195,6 +195,9 @@ pub struct MigArgs {
     /// Show the way from this layout (3g.40gb=2,1g.10gb=1), from `off`, or from `` for none
     #[arg(long, value_name = "SLICES")]
     pub from: Option<String>,
+    /// What this version of the NVIDIA driver has, and by which names
+    #[arg(long, value_name = "VERSION")]
+    pub driver: Option<String>,
     /// How it is printed
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

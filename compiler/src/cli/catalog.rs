@@ -8,6 +8,7 @@ use fleetc_schema::units::{Bytes, GpuHourPrice};
 use super::args::{CatalogArgs, Format};
 use super::{CheckError, CommandError, OK, Outcome};
 use crate::language::did_you_mean;
+use crate::render::entry;
 use crate::render::hardware::{self, Filter};
 
 /// Lists the catalog, or shows an entry.
@@ -15,8 +16,8 @@ pub fn run(args: &CatalogArgs, out: &mut dyn Write) -> Outcome {
     let catalog = Catalog::embedded().map_err(CheckError::from)?;
     if let Some(name) = &args.name {
         let text = match args.format {
-            Format::Json => hardware::entry_json(catalog, name),
-            _ => hardware::entry(catalog, name),
+            Format::Json => entry::entry_json(catalog, name),
+            _ => entry::entry(catalog, name),
         };
         return match text {
             Some(text) => {

@@ -5,9 +5,11 @@
 
 mod check;
 mod diff;
+mod instances;
 
 pub use check::findings;
 pub use diff::changes;
+pub use instances::{InstanceChange, InstanceWay, instance_changes};
 
 use std::collections::BTreeMap;
 
@@ -32,6 +34,8 @@ pub struct Step {
     pub disruption: Disruption,
     /// What it does, by cluster; the fleet's own scope has no cluster.
     pub effects: Vec<ClusterEffect>,
+    /// What it does to GPU instances, if it changes a MIG layout.
+    pub instances: Vec<InstanceChange>,
 }
 
 /// What a change does in one cluster.
@@ -109,7 +113,8 @@ fn step(change: Change, old: &Intent, new: &Intent) -> Step {
     }
     let effects: Vec<ClusterEffect> = by_cluster.into_values().collect();
     let disruption = effects.iter().map(|e| e.disruption).max().unwrap_or(Disruption::None);
-    Step { change, disruption, effects }
+    let instances = instance_changes(&change, old, new);
+    Step { change, disruption, effects, instances }
 }
 
 fn scheduler(scope: &Scope<'_>) -> &'static str {

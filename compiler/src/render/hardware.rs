@@ -4,7 +4,6 @@ use fleetc_schema::catalog::{Architecture, Catalog, Cloud, CloudShape, Gpu, Pric
 use fleetc_schema::units::{Bytes, Mib};
 use fleetc_targets::write::json;
 use serde::Serialize;
-use serde_json::Value;
 
 /// The schema tag of the document.
 pub const SCHEMA: &str = "fleetc/catalog/v1";
@@ -47,10 +46,11 @@ pub struct Row {
     pub price_micros: Option<u64>,
 }
 
+/// The document of the JSON form.
 #[derive(Serialize)]
-struct Document<'a, T> {
-    schema: &'a str,
-    rows: T,
+pub(super) struct Document<'a, T> {
+    pub(super) schema: &'a str,
+    pub(super) rows: T,
 }
 
 /// The rows that pass the filter: GPUs, systems, racks, then shapes.
@@ -179,83 +179,4 @@ fn usd(micros: u64) -> String {
 /// A list as JSON.
 pub fn list_json(rows: &[Row]) -> String {
     json::pretty(&Document { schema: SCHEMA, rows })
-}
-
-/// One entry with its sources and doubts. None if the catalog has no such key.
-pub fn entry(catalog: &Catalog, key: &str) -> Option<String> {
-    let (kind, row) = catalog.raw(key)?;
-    let mut text = format!("{key} ({kind})\n");
-    let own = strings(row.get("confidence"));
-    let mut cited = strings(row.get("source"));
-    let Value::Object(fields) = &row else { return None };
-    for (name, value) in fields {
-        match name.as_str() {
-            "key" | "source" | "confidence" | "note" => {}
-            "profiles" => {
-                text.push_str("  profiles\n");
-                for profile in value.as_array().into_iter().flatten() {
-                    text.push_str(&format!("    {}\n", plain(profile)));
-                }
-            }
-            _ => {
-                let fact = value.get("confidence").and_then(Value::as_str);
-                let shown = match fact {
-                    Some(_) => value.get("value").unwrap_or(&Value::Null),
-                    None => value,
-                };
-                let doubt = fact.filter(|confidence| *confidence != "sure");
-                let doubt =
-                    doubt.map(|confidence| format!("   ({confidence})")).unwrap_or_default();
-                let name = name.replace('_', " ");
-                text.push_str(&format!("  {name:28} {}{doubt}\n", plain(shown)));
-                cited.extend(strings(value.get("source")));
-            }
-        }
-    }
-    if let Some(note) = row.get("note").and_then(Value::as_str) {
-        text.push_str(&format!("  note: {note}\n"));
-    }
-    text.push_str(&format!("  confidence: {}\n  sources\n", own.join(", ")));
-    let mut told: Vec<&String> = Vec::new();
-    for source in &cited {
-        if let (false, Some(document)) = (told.contains(&source), catalog.sources.get(source)) {
-            told.push(source);
-            text.push_str(&format!("    {document}\n"));
-        }
-    }
-    Some(text)
-}
-
-/// One entry as JSON, as it stands in the catalog.
-pub fn entry_json(catalog: &Catalog, key: &str) -> Option<String> {
-    let (_, row) = catalog.raw(key)?;
-    Some(json::pretty(&Document { schema: SCHEMA, rows: [row] }))
-}
-
-fn strings(value: Option<&Value>) -> Vec<String> {
-    match value {
-        Some(Value::String(text)) => vec![text.clone()],
-        Some(Value::Array(items)) => {
-            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// A value in a line: lists with commas, fields as `name value`, `unknown` for null.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "unknown".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Bool(true) => "yes".to_owned(),
-        Value::Bool(false) => "no".to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
-        Value::Object(fields) => {
-            let fields = fields.iter().filter(|(name, _)| *name != "source");
-            let fields =
-                fields.map(|(name, value)| format!("{} {}", name.replace('_', " "), plain(value)));
-            fields.collect::<Vec<_>>().join(", ")
-        }
-    }
 }

@@ -3,6 +3,7 @@
 
 mod crop;
 pub mod drift;
+pub mod entry;
 pub mod explain;
 pub mod github;
 pub mod hardware;

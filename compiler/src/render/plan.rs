@@ -1,5 +1,6 @@
 //! A plan as text and as JSON (`fleetc/plan/v1`), and the text diffs behind it.
 
+use fleetc_schema::intent::GpuInstance;
 use fleetc_schema::plan::Disruption;
 use fleetc_targets::OutputTree;
 use fleetc_targets::write::json;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use super::plural;
-use crate::plan::{ClusterEffect, Plan, Step};
+use crate::plan::{ClusterEffect, InstanceChange, Plan, Step};
 
 /// The schema tag of the document.
 pub const SCHEMA: &str = "fleetc/plan/v1";
@@ -122,6 +123,9 @@ fn step(step: &Step) -> String {
         (None, None) => String::new(),
     };
     let mut text = format!("  {}  {}{values}\n", change.path, change.what);
+    for change in &step.instances {
+        text.push_str(&instances(change));
+    }
     if step.effects.is_empty() {
         text.push_str("    none\n");
     }
@@ -129,6 +133,40 @@ fn step(step: &Step) -> String {
         text.push_str(&format!("    {}\n", self::effect(effect)));
     }
     text
+}
+
+/// `GPUs 4-7 of mig[01-02]: 3g.40gb at 4 stays; 3g.40gb at 0 goes; 4 × 1g.10gb at
+/// 0,1,2,3 come`.
+fn instances(InstanceChange { gpus, nodes, way }: &InstanceChange) -> String {
+    let ways = [
+        (&way.keep, ["stays", "stay"]),
+        (&way.destroy, ["goes", "go"]),
+        (&way.create, ["comes", "come"]),
+    ];
+    let parts: Vec<String> =
+        ways.into_iter().flat_map(|(instances, verbs)| by_profile(instances, verbs)).collect();
+    let gpu = if gpus.len() == 1 { "GPU" } else { "GPUs" };
+    format!("    {gpu} {gpus} of {nodes}: {}\n", parts.join("; "))
+}
+
+/// Instances of one profile together, with their starts.
+fn by_profile(instances: &[GpuInstance], [one, many]: [&str; 2]) -> Vec<String> {
+    let mut profiles: Vec<(&GpuInstance, Vec<String>)> = Vec::new();
+    for instance in instances {
+        let start = instance.placement.start.to_string();
+        match profiles.iter_mut().find(|(other, _)| other.profile_id == instance.profile_id) {
+            Some((_, starts)) => starts.push(start),
+            None => profiles.push((instance, vec![start])),
+        }
+    }
+    let words = |(instance, starts): (&GpuInstance, Vec<String>)| {
+        let (profile, at) = (&instance.profile, starts.join(","));
+        match starts.len() {
+            1 => format!("{profile} at {at} {one}"),
+            count => format!("{count} × {profile} at {at} {many}"),
+        }
+    };
+    profiles.into_iter().map(words).collect()
 }
 
 fn effect(effect: &ClusterEffect) -> String {
@@ -203,6 +241,39 @@ struct JsonStep<'a> {
     disruption: Disruption,
     /// What it does, cluster by cluster.
     effects: Vec<JsonEffect<'a>>,
+    /// What it does to GPU instances; empty unless it changes a MIG layout.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    instances: Vec<JsonInstances>,
+}
+
+/// What a change does to the instances of GPUs that go the same way.
+#[derive(Serialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "json-schema", schemars(deny_unknown_fields))]
+struct JsonInstances {
+    /// GPU numbers on a complete node, such as `0-3,6`.
+    gpus: String,
+    /// The nodes, as a hostlist.
+    nodes: String,
+    /// Instances that stay; none where the MIG manager of the GPU Operator cuts the GPUs.
+    keep: Vec<JsonInstance>,
+    /// Instances that are destroyed.
+    destroy: Vec<JsonInstance>,
+    /// Instances that are created.
+    create: Vec<JsonInstance>,
+}
+
+/// A GPU instance.
+#[derive(Serialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "json-schema", schemars(deny_unknown_fields))]
+struct JsonInstance {
+    /// Its profile.
+    profile: String,
+    /// The profile id of NVML.
+    profile_id: u32,
+    /// Its first memory slice.
+    start: u8,
 }
 
 /// What a change does to one cluster.
@@ -294,5 +365,24 @@ fn json_step(step: &Step) -> JsonStep<'_> {
                     .collect(),
             })
             .collect(),
+        instances: step.instances.iter().map(json_instances).collect(),
+    }
+}
+
+fn json_instances(InstanceChange { gpus, nodes, way }: &InstanceChange) -> JsonInstances {
+    let list = |instances: &[GpuInstance]| {
+        let one = |instance: &GpuInstance| JsonInstance {
+            profile: instance.profile.to_string(),
+            profile_id: instance.profile_id,
+            start: instance.placement.start,
+        };
+        instances.iter().map(one).collect()
+    };
+    JsonInstances {
+        gpus: gpus.to_string(),
+        nodes: nodes.to_string(),
+        keep: list(&way.keep),
+        destroy: list(&way.destroy),
+        create: list(&way.create),
     }
 }

@@ -3,10 +3,12 @@
 //! Money is a whole number of millionths of its currency. A price that nobody states is absent,
 //! never zero.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Cloud, Confidence};
-use crate::units::Date;
+use crate::units::{Date, decimal};
 
 /// A list price.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -49,6 +51,36 @@ pub enum PriceUnit {
     /// A GPU for five years.
     #[serde(rename = "gpu-5-years")]
     Gpu5Years,
+}
+
+/// `55.04 USD/node-hour, us-east-1, 2026-07-20`.
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}/{}", decimal(self.micros, 1_000_000), self.currency, self.per)?;
+        if let Some(region) = &self.region {
+            write!(f, ", {region}")?;
+        }
+        write!(f, ", {}", self.date)
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Usd => "USD",
+        })
+    }
+}
+
+impl fmt::Display for PriceUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NodeHour => "node-hour",
+            Self::GpuHour => "gpu-hour",
+            Self::GpuYear => "gpu-year",
+            Self::Gpu5Years => "gpu-5-years",
+        })
+    }
 }
 
 /// The price of something that is not an instance.

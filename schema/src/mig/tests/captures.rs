@@ -1,9 +1,8 @@
-//! Layouts, names and rules that were captured or published, against the catalog's tables.
+//! Commands and rules that were captured or published, against the catalog's tables. The listings
+//! stand in `sources.rs`.
 //!
-//! Sources: NVIDIA MIG User Guide ("Getting Started with MIG", "Supported MIG Profiles");
-//! NVIDIA/mig-parted `deployments/systemd/config-default.yaml`; nebuly-ai/nos
-//! `known_mig_geometries.yaml` without its two slips; GB200 listings in NVIDIA/gpu-operator pull
-//! request 1303.
+//! Sources: NVIDIA MIG User Guide ("Getting Started with MIG", "Supported MIG Profiles"); GB200
+//! listings in NVIDIA/gpu-operator pull request 1303.
 
 use super::super::*;
 use super::{ask, table};
@@ -60,108 +59,6 @@ fn explicit_starts_are_legal_in_the_order_that_failed_without() {
             .collect();
         assert_eq!(is_legal(&table, &stand), legal, "{text}");
     }
-}
-
-#[test]
-fn every_profile_fills_a_gpu_as_often_as_mig_parted_has_it() {
-    let published: [(&str, &[(&str, u32)]); 10] = [
-        (
-            "a100-40gb",
-            &[
-                ("1g.5gb", 7),
-                ("1g.5gb+me", 1),
-                ("1g.10gb", 4),
-                ("2g.10gb", 3),
-                ("3g.20gb", 2),
-                ("4g.20gb", 1),
-                ("7g.40gb", 1),
-            ],
-        ),
-        ("a30", &[("1g.6gb", 4), ("1g.6gb+me", 1), ("2g.12gb", 2), ("2g.12gb+me", 1)]),
-        ("h100-80gb-sxm", &[("1g.10gb", 7), ("1g.20gb", 4), ("2g.20gb", 3), ("7g.80gb", 1)]),
-        ("h100-94gb", &[("1g.12gb", 7), ("1g.24gb", 4), ("2g.24gb", 3), ("3g.47gb", 2)]),
-        ("h100-96gb", &[("1g.12gb", 7), ("3g.48gb", 2), ("4g.48gb", 1), ("7g.96gb", 1)]),
-        ("h200-141gb", &[("1g.18gb", 7), ("1g.35gb", 4), ("2g.35gb", 3), ("3g.71gb", 2)]),
-        ("gh200-144gb", &[("1g.36gb", 4), ("2g.36gb", 3), ("3g.72gb", 2), ("7g.144gb", 1)]),
-        ("b200-180gb", &[("1g.23gb", 7), ("1g.45gb", 4), ("3g.90gb", 2), ("7g.180gb", 1)]),
-        ("gb200-186gb", &[("1g.23gb", 7), ("1g.47gb", 4), ("2g.47gb", 3)]),
-        (
-            "rtx-pro-6000-96gb",
-            &[
-                ("1g.24gb", 4),
-                ("1g.24gb+gfx", 4),
-                ("1g.24gb+me.all", 1),
-                ("1g.24gb-me", 4),
-                ("2g.48gb", 2),
-                ("2g.48gb+gfx", 2),
-                ("2g.48gb+me.all", 1),
-                ("2g.48gb-me", 2),
-                ("4g.96gb", 1),
-                ("4g.96gb+gfx", 1),
-            ],
-        ),
-    ];
-    for (key, counts) in published {
-        let table = table(key);
-        for (name, count) in counts {
-            assert!(place(&table, &ask(&table, &[(name, *count)])).is_ok(), "{key} {name}");
-            assert!(place(&table, &ask(&table, &[(name, count + 1)])).is_err(), "{key} {name}");
-        }
-    }
-}
-
-#[test]
-fn the_balanced_layouts_of_mig_parted_fit() {
-    let balanced: [(&str, &[(&str, u32)]); 10] = [
-        ("a100-40gb", &[("1g.5gb", 2), ("2g.10gb", 1), ("3g.20gb", 1)]),
-        ("a100-80gb", &[("1g.10gb", 2), ("2g.20gb", 1), ("3g.40gb", 1)]),
-        ("a30", &[("1g.6gb", 2), ("2g.12gb", 1)]),
-        ("h100-80gb-pcie", &[("1g.10gb", 2), ("2g.20gb", 1), ("3g.40gb", 1)]),
-        ("h100-94gb", &[("1g.12gb", 2), ("2g.24gb", 1), ("3g.47gb", 1)]),
-        ("h20-96gb", &[("1g.12gb", 2), ("2g.24gb", 1), ("3g.48gb", 1)]),
-        ("h200-nvl-141gb", &[("1g.18gb", 2), ("2g.35gb", 1), ("3g.71gb", 1)]),
-        ("gh200-144gb", &[("1g.18gb", 2), ("2g.36gb", 1), ("3g.72gb", 1)]),
-        ("b200-180gb", &[("1g.23gb", 2), ("2g.45gb", 1), ("3g.90gb", 1)]),
-        ("rtx-pro-6000-96gb", &[("1g.24gb", 2), ("2g.48gb", 1)]),
-    ];
-    for (key, names) in balanced {
-        let table = table(key);
-        let layout = ask(&table, names);
-        assert!(is_maximal(&table, &layout), "{key}: {:?}", room_left(&table, &layout));
-    }
-}
-
-#[test]
-fn the_geometries_of_nos_fit() {
-    // Counts of 1g, 2g, 3g, 4g, 7g.
-    let a30: [[u32; 5]; 4] = [[0, 0, 0, 1, 0], [0, 2, 0, 0, 0], [2, 1, 0, 0, 0], [4, 0, 0, 0, 0]];
-    let a100: [[u32; 5]; 12] = [
-        [0, 0, 0, 0, 1],
-        [1, 1, 0, 1, 0],
-        [3, 0, 0, 1, 0],
-        [0, 0, 2, 0, 0],
-        [1, 1, 1, 0, 0],
-        [3, 0, 1, 0, 0],
-        [0, 2, 1, 0, 0],
-        [2, 1, 1, 0, 0],
-        [1, 3, 0, 0, 0],
-        [3, 2, 0, 0, 0],
-        [5, 1, 0, 0, 0],
-        [7, 0, 0, 0, 0],
-    ];
-    let fit = |key: &str, names: [Option<&str>; 5], geometries: &[[u32; 5]]| {
-        let table = table(key);
-        for counts in geometries {
-            let named = names.into_iter().zip(counts).filter_map(|(n, c)| Some((n?, *c)));
-            let named: Vec<(&str, u32)> = named.collect();
-            assert!(place(&table, &ask(&table, &named)).is_ok(), "{key} {counts:?}");
-        }
-    };
-    fit("a30", [Some("1g.6gb"), Some("2g.12gb"), None, Some("4g.24gb"), None], &a30);
-    let names = ["1g.5gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"];
-    fit("a100-40gb", names.map(Some), &a100);
-    let names = ["1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"];
-    fit("a100-80gb", names.map(Some), &a100);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod against_oracle;
 mod captures;
+mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,15 +1,19 @@
 //! Answers of `fleetc mig`: layouts drawn, or why not; lists; packings; transitions. As text and as
 //! JSON (`fleetc/mig/v1`).
 
-use fleetc_schema::catalog::{Gpu, MigTableRow};
+mod subject;
+
+pub use subject::{Renamed, Subject};
+
+use fleetc_schema::catalog::Gpu;
 use fleetc_schema::mig::{
     Demand, Drain, Instance, ModeChange, NoLayout, Packing, Placed, Transition, Usage, conflict,
     draw, in_words, maximal_layouts, nearest_layouts, open_placements, pack, place, room_left,
     transition,
 };
 use fleetc_schema::units::Mib;
-use fleetc_targets::write::json;
 use serde::Serialize;
+use subject::{JsonMissing, JsonRenamed, other_names};
 
 /// The schema tag of the document.
 pub const SCHEMA: &str = "fleetc/mig/v1";
@@ -42,6 +46,12 @@ struct Document<'a> {
     packing: Option<JsonPacking>,
     #[serde(skip_serializing_if = "Option::is_none")]
     transition: Option<JsonTransition>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    renamed: Vec<JsonRenamed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<JsonMissing>,
 }
 
 #[derive(Serialize)]
@@ -52,6 +62,7 @@ struct JsonProfile<'a> {
     starts: &'a [u8],
     max_count: u8,
     memory_mib: Option<u64>,
+    other_names: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +108,7 @@ struct JsonTransition {
     create: Vec<JsonPlaced>,
     mode: Option<&'static str>,
     needs_reset: bool,
+    drain: &'static str,
 }
 
 fn counts(demands: &[Demand<'_>]) -> Vec<JsonCount> {
@@ -121,7 +133,8 @@ fn document<'a>(gpu: &'a Gpu, fits: bool) -> Document<'a> {
 }
 
 /// The profiles of a GPU.
-pub fn profiles(gpu: &Gpu, row: &MigTableRow) -> Answer {
+pub fn profiles(subject: &Subject<'_>) -> Answer {
+    let Subject { gpu, row, .. } = subject;
     let mut text = format!(
         "{}: {} memory slices, {} compute slices\n",
         gpu.key, row.table.memory_slices, row.table.compute_slices
@@ -130,16 +143,10 @@ pub fn profiles(gpu: &Gpu, row: &MigTableRow) -> Answer {
     for profile in &row.table.profiles {
         let memory = profile.memory_mib.map_or("memory unknown".to_owned(), |m| Mib(m).to_string());
         let starts: Vec<String> = profile.starts.iter().map(ToString::to_string).collect();
-        let others: Vec<String> = row
-            .name_variants
-            .iter()
-            .filter_map(|variant| variant.names.get(&profile.id))
-            .filter(|name| **name != profile.name)
-            .map(ToString::to_string)
-            .collect();
-        let others = match others.is_empty() {
+        let names = other_names(row, profile);
+        let others = match names.is_empty() {
             true => String::new(),
-            false => format!("  some drivers: {}", others.join(", ")),
+            false => format!("  some drivers: {}", names.join(", ")),
         };
         text.push_str(&format!(
             "  {:14} id {:<3} {:14} {} of {} memory slices, at {}; at most {}{others}\n",
@@ -158,13 +165,15 @@ pub fn profiles(gpu: &Gpu, row: &MigTableRow) -> Answer {
             starts: &profile.starts,
             max_count: profile.max_count,
             memory_mib: profile.memory_mib,
+            other_names: names,
         });
     }
-    Answer { text, json: json::pretty(&document), fits: true }
+    subject.answer(text, document)
 }
 
 /// A layout drawn, or why it cannot be had and what is nearest.
-pub fn layout(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>]) -> Answer {
+pub fn layout(subject: &Subject<'_>, demands: &[Demand<'_>]) -> Answer {
+    let Subject { gpu, row, .. } = subject;
     let table = &row.table;
     match place(table, demands) {
         Ok(placed) => {
@@ -180,7 +189,7 @@ pub fn layout(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>]) -> Answer {
             let mut document = document(gpu, true);
             document.placed = placed_json(&placed);
             document.room = counts(&room);
-            Answer { text, json: json::pretty(&document), fits: true }
+            subject.answer(text, document)
         }
         Err(why) => {
             let mut text = format!("{}: {} does not fit\n", gpu.key, in_words(demands));
@@ -208,13 +217,14 @@ pub fn layout(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>]) -> Answer {
             }
             let mut document = document(gpu, false);
             document.layouts = near.iter().map(|layout| counts(layout)).collect();
-            Answer { text, json: json::pretty(&document), fits: false }
+            subject.answer(text, document)
         }
     }
 }
 
 /// Every layout to which nothing can be added.
-pub fn list(gpu: &Gpu, row: &MigTableRow) -> Answer {
+pub fn list(subject: &Subject<'_>) -> Answer {
+    let Subject { gpu, row, .. } = subject;
     let layouts = maximal_layouts(&row.table);
     let mut text = format!("{}: {} layouts leave no room\n", gpu.key, layouts.len());
     for layout in &layouts {
@@ -222,11 +232,12 @@ pub fn list(gpu: &Gpu, row: &MigTableRow) -> Answer {
     }
     let mut document = document(gpu, true);
     document.layouts = layouts.iter().map(|layout| counts(layout)).collect();
-    Answer { text, json: json::pretty(&document), fits: true }
+    subject.answer(text, document)
 }
 
 /// A mix of demands on several GPUs.
-pub fn packing(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>], gpus: u32) -> Answer {
+pub fn packing(subject: &Subject<'_>, demands: &[Demand<'_>], gpus: u32) -> Answer {
+    let Subject { gpu, row, .. } = subject;
     let packing: Packing<'_> = pack(&row.table, demands, gpus);
     let fits = packing.unserved.is_empty();
     let mut text = format!("{} on {gpus} × {}\n", in_words(demands), gpu.key);
@@ -261,34 +272,35 @@ pub fn packing(gpu: &Gpu, row: &MigTableRow, demands: &[Demand<'_>], gpus: u32) 
         compute_slices: usage(packing.compute),
         proved: packing.proved,
     });
-    Answer { text, json: json::pretty(&document), fits }
+    subject.answer(text, document)
 }
 
-/// The way from one layout to another. `from` without demands is a GPU with MIG mode off.
+/// The way from one layout to another; on either side none is a GPU with MIG mode off. None if the
+/// wanted layout cannot be placed.
 pub fn change(
-    gpu: &Gpu,
-    row: &MigTableRow,
+    subject: &Subject<'_>,
     from: Option<&[Placed<'_>]>,
-    to: &[Demand<'_>],
+    to: Option<&[Demand<'_>]>,
     mode_needs_reset: bool,
 ) -> Option<Answer> {
+    let Subject { gpu, row, .. } = subject;
     let now: Option<Vec<Instance>> = from.map(|placed| {
         placed.iter().map(|(p, at)| Instance { profile_id: p.id, placement: *at }).collect()
     });
-    let way: Transition<'_> =
-        transition(&row.table, now.as_deref(), Some(to), mode_needs_reset).ok()?;
-    let mut text = format!("{}: to {}\n", gpu.key, in_words(to));
+    let way: Transition<'_> = transition(&row.table, now.as_deref(), to, mode_needs_reset).ok()?;
+    let goal = match to {
+        None => "MIG mode off".to_owned(),
+        Some([]) => "no instances".to_owned(),
+        Some(to) => in_words(to),
+    };
+    let mut text = format!("{}: to {goal}\n", gpu.key);
     let name = |id: u32| {
         let profile = row.table.profiles.iter().find(|profile| profile.id == id);
         profile.map(|profile| profile.name.to_string()).unwrap_or_default()
     };
-    let mode = way.mode.map(|mode| match mode {
-        ModeChange::Enable => "on",
-        ModeChange::Disable => "off",
-    });
-    if let Some(mode) = mode {
-        let reset = if way.needs_reset { "takes a GPU reset" } else { "takes no GPU reset" };
-        text.push_str(&format!("  MIG mode {mode}: {reset}\n"));
+    let reset = if way.needs_reset { "takes a GPU reset" } else { "takes no GPU reset" };
+    if way.mode == Some(ModeChange::Enable) {
+        text.push_str(&format!("  MIG mode on: {reset}\n"));
     }
     for (profile, at) in &way.keep {
         text.push_str(&format!("  keep     {} at {}\n", profile.name, at.start));
@@ -303,11 +315,16 @@ pub fn change(
     for (profile, at) in &way.create {
         text.push_str(&format!("  create   {} at {}\n", profile.name, at.start));
     }
+    // The instances go before the mode does.
+    if way.mode == Some(ModeChange::Disable) {
+        text.push_str(&format!("  MIG mode off: {reset}\n"));
+    }
     text.push_str(&match way.drain() {
         Drain::Nothing => "  nothing loses its work\n".to_owned(),
-        Drain::Instances(count) => {
-            format!("  {count} instances lose their work, the others go on\n")
+        Drain::Instances(count) if way.keep.is_empty() => {
+            format!("  {}\n", lose_work(count))
         }
+        Drain::Instances(count) => format!("  {}, the others go on\n", lose_work(count)),
         Drain::Gpu => "  everything on the GPU loses its work\n".to_owned(),
     });
     let mut document = document(gpu, true);
@@ -324,10 +341,25 @@ pub fn change(
             })
             .collect(),
         create: placed_json(&way.create),
-        mode,
+        mode: way.mode.map(|mode| match mode {
+            ModeChange::Enable => "on",
+            ModeChange::Disable => "off",
+        }),
         needs_reset: way.needs_reset,
+        drain: match way.drain() {
+            Drain::Nothing => "nothing",
+            Drain::Instances(_) => "instances",
+            Drain::Gpu => "gpu",
+        },
     });
-    Some(Answer { text, json: json::pretty(&document), fits: true })
+    Some(subject.answer(text, document))
+}
+
+fn lose_work(count: usize) -> String {
+    match count {
+        1 => "1 instance loses its work".to_owned(),
+        _ => format!("{count} instances lose their work"),
+    }
 }
 
 fn indent(text: &mut String, lines: &[String]) {
