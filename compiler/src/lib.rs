@@ -74,6 +74,7 @@ pub struct Checked {
     topology: Topology,
     places: IndexMap<ItemPath, Span>,
     overrides: Vec<load::Override>,
+    origins: IndexMap<ItemPath, Vec<lower::Origin>>,
 }
 
 impl Checked {
@@ -85,6 +86,11 @@ impl Checked {
     /// What overlays replaced.
     pub fn overrides(&self) -> &[load::Override] {
         &self.overrides
+    }
+
+    /// Where the values of the fleet's own hardware come from, by item.
+    pub(crate) fn origins(&self) -> &IndexMap<ItemPath, Vec<lower::Origin>> {
+        &self.origins
     }
 
     /// The Intent, if no finding is an error.
@@ -199,6 +205,7 @@ pub fn check(files: &dyn Files, path: &Utf8Path) -> Result<Checked, CheckError> 
         topology: lowered.topology,
         places: lowered.places,
         overrides: loaded.overrides,
+        origins: lowered.origins,
     };
     let mut order: Vec<(Option<Span>, Diagnostic)> = std::mem::take(&mut checked.diagnostics)
         .into_iter()

@@ -411,3 +411,80 @@ fn q27_what_is_lost_when_mig_goes_off() {
         assert!(err.contains("`off --from 3g.40gb=2`"), "{err}");
     }
 }
+
+/// A fleet with a product that the catalog lacks, and with one like an H100 but for its memory.
+fn own_hardware(folder: &std::path::Path, sharing: &str) -> String {
+    let spec = format!(
+        "fleet \"lab\"
+gpu \"rtx-pro-5000\" {{
+    architecture \"blackwell\"; nvml-name \"NVIDIA RTX PRO 5000 Blackwell\"; memory \"48935MiB\"
+    pci-device-ids \"0x2BB3\"; gres-type \"rtx_pro_5000\"; mig #true; nvlink #false
+}}
+gpu \"h100-94\" extends=\"h100-sxm5-80gb\" {{ memory \"94GiB\" }}
+gpu \"h100-94-lab\" extends=\"h100-94\" {{ gres-type \"h100\" }}
+system \"ws\" {{ gpus \"rtx-pro-5000\" count=4; cpu sockets=1 cores=64 threads=128; memory \"512GiB\" }}
+system \"big\" extends=\"dgx-h100\" {{ gpus \"h100-94-lab\" count=8 }}
+cluster \"hpc\" {{ slurm \"24.11\" {{ controllers \"ctl1\"; gres autodetect=\"nvml\"; driver \"580.105.08\" owner=\"os\" }} }}
+cluster \"serve\" {{ kubernetes \"1.36\" {{ distribution \"upstream\"; driver \"580.105.08\" owner=\"os\"; queue \"none\" }} }}
+pool \"a\" {{ cluster \"hpc\"; system \"ws\"; nodes \"a[1-2]\" }}
+pool \"b\" {{ cluster \"serve\"; system \"ws\"; nodes \"b[1-2]\"; {sharing} }}
+pool \"c\" {{ cluster \"hpc\"; system \"big\"; nodes \"c[1-2]\" }}
+"
+    );
+    let file = folder.join("fleet.kdl");
+    std::fs::write(&file, spec).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn q28_what_does_a_gpu_that_the_catalog_lacks_show() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = own_hardware(folder.path(), "sharing \"whole\"");
+    let (_, slurm, err) = run(&["explain", "node", &file, "a1"]);
+    assert!(slurm.contains("Gres=gpu:rtx_pro_5000:4\n"), "{slurm}{err}");
+    assert!(slurm.contains("4 × NVIDIA RTX PRO 5000 Blackwell\n"), "{slurm}");
+    let (_, kubernetes, _) = run(&["explain", "node", &file, "b1"]);
+    assert!(kubernetes.contains("nvidia.com/gpu: 4\n"), "{kubernetes}");
+    // Nobody has said how the node is labelled.
+    assert!(!kubernetes.contains("gpu.product"), "{kubernetes}");
+}
+
+#[test]
+fn q29_what_is_known_of_mig_on_a_product_without_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = "sharing \"mig\" { gpus \"0-3\" { slice \"2g.24gb\" count=2 } }";
+    let file = own_hardware(folder.path(), cut);
+    let (code, out, err) = run(&["check", &file]);
+    assert_eq!(code, 1);
+    // MIG User Guide, "Supported GPUs": two instances.
+    let known = "RTX PRO 5000 Blackwell has MIG, 2 instances at most, since driver 575.57.08";
+    assert!(out.contains(known) || err.contains(known), "{out}{err}");
+}
+
+#[test]
+fn q30_where_does_a_value_of_own_hardware_come_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = own_hardware(folder.path(), "sharing \"whole\"");
+    let explain = |item: &str| run(&["explain", "item", &file, item]).1;
+    let gpu = explain("gpu/h100-94");
+    for line in [
+        "    nvml-name: NVIDIA H100 80GB HBM3  (from catalog h100-sxm5-80gb)\n",
+        "    memory: 94 GiB  (written, replaces 79.65 GiB from catalog h100-sxm5-80gb)\n",
+        "    MIG profiles: not known  (follows from what is written; h100-80gb-sxm in catalog h100-sxm5-80gb)\n",
+    ] {
+        assert!(gpu.contains(line), "{line}{gpu}");
+    }
+    let second = explain("gpu/h100-94-lab");
+    assert!(second.contains("    memory: 94 GiB  (from gpu/h100-94)\n"), "{second}");
+    assert!(second.contains("    gres-type: h100  (written, as in gpu/h100-94)\n"), "{second}");
+    let system = explain("system/big");
+    for line in [
+        "    gpus: h100-94-lab count=8  (written, replaces h100-sxm5-80gb count=8 from catalog dgx-h100)\n",
+        "    cpu: sockets=2 cores=112 threads=224  (from catalog dgx-h100)\n",
+        // Other GPUs draw another power.
+        "    power: not known  (follows from what is written; 10200W in catalog dgx-h100)\n",
+    ] {
+        assert!(system.contains(line), "{line}{system}");
+    }
+    assert!(!explain("gpu/rtx-pro-5000").contains("catalog"), "it extends nothing");
+}

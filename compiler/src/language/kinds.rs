@@ -1,6 +1,7 @@
 //! The table of kinds. Each `kind!` is one row: the word, what follows it, its fields with their
 //! types and documentation. The struct, its decoder and the row of the table come from it.
 
+use fleetc_schema::catalog::Architecture;
 use fleetc_schema::diag::Span;
 use fleetc_schema::intent::{
     AlertClass, AutoDetect, CapacityModel, CheckLevel, Devices, Distribution, DriverOwner, Dtype,
@@ -341,11 +342,14 @@ kind! {
 kind! {
     /// A GPU product of the fleet's own: one that the catalog has not, or has otherwise.
     Gpu = "gpu" name(GpuName) {
-        extends = "extends" property Reference, Required, "The product that it is like.";
+        extends = "extends" property Reference, Optional, "The product that it is like; without one, all of the words below are needed.";
+        architecture = "architecture" child Architecture, Optional, "Its architecture.";
         nvml_name = "nvml-name" child String, Optional, "The name that NVML reports.";
         memory = "memory" child Bytes, Optional, "The memory that NVML reports.";
         device_ids = "pci-device-ids" list String, Optional, "PCI device ids, such as `0x2330`.";
         gres_type = "gres-type" child String, Optional, "The type in Slurm's GRES; sticks once deployed.";
+        mig = "mig" child bool, Optional, "Whether it has MIG.";
+        nvlink = "nvlink" child bool, Optional, "Whether NVLink can join it to others: a system says how many with `nvlink-domain`.";
     }
 }
 

@@ -453,6 +453,7 @@ closed_sets! {
     fleetc_schema::intent::PreemptBy, "what decides on preemption", "\"qos\"";
     fleetc_schema::intent::PreemptMode, "a mode of preemption", "\"requeue\"";
     fleetc_schema::intent::FabricKind, "a kind of fabric", "\"infiniband\"";
+    fleetc_schema::catalog::Architecture, "an architecture", "\"blackwell\"";
     fleetc_schema::intent::TaintEffect, "an effect of a taint", "\"NoSchedule\"";
     fleetc_schema::intent::Devices, "who advertises GPUs", "\"device-plugin\"";
     fleetc_schema::intent::CapacityModel, "a purchase model", "\"owned\"";

@@ -1,7 +1,7 @@
 //! MIG layouts of a pool: profiles looked up, instances placed.
 
 use fleetc_schema::ItemPath;
-use fleetc_schema::catalog::{Catalog, Gpu, MigTableRow};
+use fleetc_schema::catalog::{Catalog, Gpu, MigProduct, MigTableRow};
 use fleetc_schema::diag::{Diagnostic, Span, rules};
 use fleetc_schema::intent::{GpuIndexes, GpuInstance, MigLayout, Slice};
 use fleetc_schema::mig::{
@@ -35,6 +35,19 @@ pub struct Board<'a> {
     pub system: Span,
 }
 
+/// What is known of the MIG of a product without a table.
+fn known_of(product: &MigProduct) -> String {
+    let mut text = format!("{} has MIG", product.product);
+    if let Some(count) = product.max_instances {
+        text.push_str(&format!(", {count} instances at most"));
+    }
+    if let Some(driver) = &product.min_driver.value {
+        text.push_str(&format!(", since driver {driver}"));
+    }
+    text.push_str("; where they may stand is not known here");
+    text
+}
+
 /// Lowers the layouts of a pool. None if any of them is wrong; every mistake is reported.
 pub fn lower(
     sharing: &kinds::Sharing,
@@ -55,8 +68,11 @@ pub fn lower(
         let title = format!("the catalog has no MIG profiles of {key}");
         let finding = Diagnostic::new(&rules::MIG_NO_TABLE, title)
             .at(sharing.span, "cannot be placed without them")
-            .at(board.system, format!("has {key} GPUs"))
-            .note("the GPU may well have MIG; where its instances may stand is not known here");
+            .at(board.system, format!("has {key} GPUs"));
+        let finding = finding.note(catalog.mig_product_of(board.gpu).map_or_else(
+            || "the GPU may well have MIG; where its instances may stand is not known here".into(),
+            known_of,
+        ));
         cx.report(finding.help("share it whole for now"));
         return None;
     };

@@ -10,6 +10,7 @@ mod fleet;
 mod inventory;
 mod mig;
 mod names;
+mod origin;
 mod policies;
 mod pools;
 mod systems;
@@ -34,6 +35,7 @@ pub use inventory::{Loose, Rows};
 pub use mig::{MissingProfile, missing_profile};
 use names::Names;
 pub use names::quoted;
+pub use origin::Origin;
 pub use topology::{FabricItems, Items};
 
 /// The lowered fleet and what is known about its text.
@@ -53,6 +55,8 @@ pub struct Lowered {
     pub items: Items,
     /// Where items and values are written.
     pub places: IndexMap<ItemPath, Span>,
+    /// Where the values of the fleet's own hardware come from.
+    pub origins: IndexMap<ItemPath, Vec<Origin>>,
     /// Paths of what could not be read or lowered.
     pub poisoned: BTreeSet<ItemPath>,
     /// What the rows of inventories leave open.
@@ -149,6 +153,7 @@ pub fn lower(
         power,
         items,
         places,
+        origins: systems.origins,
         poisoned,
         loose,
         diagnostics,

@@ -1,7 +1,8 @@
 //! Hardware: the catalog's systems and GPUs, and the fleet's own on top of them.
 
+use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::{
-    Catalog, Confidence, Cpu, Fact, Gpu, Imex, Nics, RackProduct, System,
+    Catalog, Confidence, Cpu, Fact, Gpu, Imex, MigSupport, Nics, NvLink, RackProduct, System,
 };
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::name::{GpuName, SystemName};
@@ -9,6 +10,7 @@ use fleetc_schema::units::{Mib, Watts};
 use indexmap::IndexMap;
 
 use super::classes;
+use super::origin::{self, Origin};
 use crate::language::{At, Cx, Reference, did_you_mean, kinds, listing};
 
 /// A node's hardware, as far as the fleet needs it.
@@ -42,16 +44,22 @@ pub struct Systems<'a> {
     gpus: IndexMap<String, Option<Gpu>>,
     /// The fleet's own systems.
     own: IndexMap<String, Option<Hardware>>,
+    /// Where the values of those that extend others come from.
+    pub origins: IndexMap<ItemPath, Vec<Origin>>,
 }
 
 /// Lowers the fleet's own GPUs and systems.
 pub fn lower<'a>(spec: &kinds::Spec, catalog: &'a Catalog, cx: &mut Cx) -> Systems<'a> {
-    let mut systems = Systems { catalog, gpus: IndexMap::new(), own: IndexMap::new() };
+    let mut systems =
+        Systems { catalog, gpus: IndexMap::new(), own: IndexMap::new(), origins: IndexMap::new() };
     for item in &spec.gpus {
         let Some(name) = &item.arg else { continue };
         let gpu = lower_gpu(item, &name.value, &systems, cx);
         if gpu.is_none() {
             cx.poison(&item.path);
+        }
+        if let (Some(gpu), Some(base)) = (&gpu, &item.extends) {
+            systems.gpu_origins(&item.path, gpu, base, cx);
         }
         systems.gpus.insert(name.value.to_string(), gpu);
     }
@@ -61,14 +69,23 @@ pub fn lower<'a>(spec: &kinds::Spec, catalog: &'a Catalog, cx: &mut Cx) -> Syste
         if system.is_none() {
             cx.poison(&item.path);
         }
+        if let (Some(system), Some(base)) = (&system, &item.extends) {
+            systems.system_origins(&item.path, system, base, cx);
+        }
         systems.own.insert(name.value.to_string(), system);
     }
     systems
 }
 
 fn lower_gpu(item: &kinds::Gpu, name: &GpuName, systems: &Systems<'_>, cx: &mut Cx) -> Option<Gpu> {
-    let base = systems.gpu(item.extends.as_ref()?, cx)?;
+    let Some(extends) = &item.extends else {
+        return new_gpu(item, name, cx);
+    };
+    let base = systems.gpu(extends, cx)?;
     let mut gpu = Gpu { key: name.clone(), ..base };
+    if let Some(architecture) = &item.architecture {
+        gpu.architecture = architecture.value;
+    }
     if let Some(nvml_name) = &item.nvml_name {
         gpu.nvml_name = Some(nvml_name.value.clone());
         // The label follows from the name; what another product is labelled does not hold.
@@ -90,7 +107,89 @@ fn lower_gpu(item: &kinds::Gpu, name: &GpuName, systems: &Systems<'_>, cx: &mut 
     if let Some(gres_type) = &item.gres_type {
         gpu.gres_type = gres_type.value.clone();
     }
+    if let Some(mig) = item.mig.as_ref().filter(|mig| gpu.mig.capable != Some(mig.value)) {
+        gpu.mig = mig_support(mig.value);
+    }
+    if let Some(nvlink) = item.nvlink.as_ref().filter(|link| gpu.has_nvlink() != link.value) {
+        gpu.nvlink = unread_nvlink(nvlink.value);
+    }
     Some(gpu)
+}
+
+/// A product that is like no other: only what the fleet states is known of it. None if a word is
+/// missing (reported, each) or could not be read (reported there).
+fn new_gpu(item: &kinds::Gpu, name: &GpuName, cx: &mut Cx) -> Option<Gpu> {
+    for (word, is_there, example) in [
+        ("architecture", item.architecture.is_some(), "\"blackwell\""),
+        ("nvml-name", item.nvml_name.is_some(), "\"NVIDIA …\""),
+        ("memory", item.memory.is_some(), "\"…MiB\""),
+        ("pci-device-ids", item.device_ids.is_some(), "\"0x…\""),
+        ("gres-type", item.gres_type.is_some(), "\"…\""),
+        ("mig", item.mig.is_some(), "#false"),
+        ("nvlink", item.nvlink.is_some(), "#false"),
+    ] {
+        if !is_there && !cx.poisoned.contains(&item.path.child(word)) {
+            missing_word(item, name, word, example, cx);
+        }
+    }
+    let memory_mib = item.memory.as_ref()?.value.0 >> 20;
+    let ids = item.device_ids.as_ref()?;
+    Some(Gpu {
+        key: name.clone(),
+        nvml_name: Some(item.nvml_name.as_ref()?.value.clone()),
+        also_seen: Vec::new(),
+        gfd_product: None,
+        gres_type: item.gres_type.as_ref()?.value.clone(),
+        pci_device_ids: Fact::stated(ids.iter().map(|id| id.value.clone()).collect()),
+        architecture: item.architecture.as_ref()?.value,
+        compute_capability: String::new(),
+        memory_gb: u32::try_from(memory_mib.div_ceil(1024)).unwrap_or(u32::MAX),
+        nvml_total_mib: Fact::stated(memory_mib),
+        memory_type: String::new(),
+        bandwidth_gb_per_s: Fact::default(),
+        gflops_dense: Fact::default(),
+        nvlink: unread_nvlink(item.nvlink.as_ref()?.value),
+        form_factor: String::new(),
+        pcie: Fact::default(),
+        tdp_w: Fact::default(),
+        power_limit_w: Fact::default(),
+        mig: mig_support(item.mig.as_ref()?.value),
+        ecc: false,
+        row_remap: None,
+        fabric_manager: Fact::default(),
+        imex: Imex::None,
+        family: Fact::default(),
+        last_driver_branch: Fact::default(),
+        source: Vec::new(),
+        confidence: Confidence::Sure,
+        note: None,
+    })
+}
+
+fn missing_word(item: &kinds::Gpu, name: &GpuName, word: &str, example: &str, cx: &mut Cx) {
+    let title = format!("gpu `{name}` states no `{word}`");
+    let finding = Diagnostic::new(&rules::SPEC_MISSING, title)
+        .at(item.span, format!("extends no product, so `{word}` is needed"));
+    cx.report(finding.help(format!("add `{word} {example}`, or `extends=` a product like it")));
+}
+
+/// MIG of a product of which only this is known.
+fn mig_support(capable: bool) -> MigSupport {
+    let max_instances = (!capable).then_some(0);
+    MigSupport { capable: Some(capable), max_instances, table: None, min_driver: Fact::default() }
+}
+
+/// NVLink of a product of which only this is known: links and domain are up to the server.
+fn unread_nvlink(is_there: bool) -> NvLink {
+    NvLink {
+        generation: None,
+        links: (!is_there).then_some(0),
+        link_bidir_mb_per_s: None,
+        aggregate_bidir_mb_per_s: None,
+        max_domain: if is_there { u16::MAX } else { 1 },
+        nvswitch: false,
+        how: None,
+    }
 }
 
 fn lower_system(
@@ -172,6 +271,30 @@ fn lower_cpu(cpu: &kinds::Cpu, cx: &mut Cx) -> Option<Cpu> {
 }
 
 impl Systems<'_> {
+    fn gpu_origins(&mut self, path: &ItemPath, gpu: &Gpu, base: &At<Reference>, cx: &Cx) {
+        let Reference(key) = &base.value;
+        let own = self.gpus.get(key);
+        let source = source_of("gpu", key, own.is_some());
+        let catalog = self.catalog.gpu(key);
+        let Some(base) = own.map_or(catalog, |own| own.as_ref()) else { return };
+        let origins = origin::compare(path, &source, origin::of_gpu(gpu), origin::of_gpu(base), cx);
+        self.origins.insert(path.clone(), origins);
+    }
+
+    fn system_origins(
+        &mut self,
+        path: &ItemPath,
+        system: &Hardware,
+        base: &At<Reference>,
+        cx: &mut Cx,
+    ) {
+        let Reference(key) = &base.value;
+        let source = source_of("system", key, self.own.contains_key(key));
+        let Some(base) = self.resolve(base, cx) else { return };
+        let (own, base) = (origin::of_system(system), origin::of_system(&base));
+        self.origins.insert(path.clone(), origin::compare(path, &source, own, base, cx));
+    }
+
     /// The hardware behind a reference. None if there is none (reported), or if its own definition
     /// could not be lowered (reported there).
     pub fn resolve(&self, reference: &At<Reference>, cx: &mut Cx) -> Option<Hardware> {
@@ -294,5 +417,13 @@ impl Systems<'_> {
         });
         cx.poison(&reference.path);
         None
+    }
+}
+
+/// What an item extends, for people.
+fn source_of(kind: &str, key: &str, is_own: bool) -> String {
+    match is_own {
+        true => format!("{kind}/{key}"),
+        false => format!("catalog {key}"),
     }
 }

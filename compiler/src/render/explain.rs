@@ -7,6 +7,7 @@ use fleetc_schema::intent::{Class, Intent, NodeClass, Workload};
 use fleetc_schema::topology::{Domain, Topology};
 
 use crate::language::did_you_mean;
+use crate::lower::Origin;
 use crate::{Checked, compile, sizing};
 
 /// `fleet.kdl:14:18` with the line that it is.
@@ -34,6 +35,10 @@ pub fn item(checked: &Checked, text: &str) -> Result<String, String> {
     let mut out = format!("{path}\n  written at {}\n", place(checked, *span));
     for over in checked.overrides().iter().filter(|over| over.path == path) {
         out.push_str(&format!("  wins over {}\n", place(checked, over.loser)));
+    }
+    if let Some(origins) = checked.origins().get(&path) {
+        out.push_str("  values\n");
+        origins.iter().for_each(|origin| out.push_str(&origin_line(origin)));
     }
     let workloads = &checked.partial_intent().workloads;
     if let Some((_, workload)) =
@@ -67,6 +72,22 @@ pub fn item(checked: &Checked, text: &str) -> Result<String, String> {
         }
     }
     Ok(out)
+}
+
+/// A value of a fleet's own hardware, with where it comes from or what it replaced.
+fn origin_line(origin: &Origin) -> String {
+    let unknown = "not known";
+    let value = origin.value.as_deref().unwrap_or(unknown);
+    let base = origin.base.as_deref().unwrap_or(unknown);
+    let from = match (origin.written, origin.value == origin.base) {
+        (true, true) => format!("written, as in {}", origin.source),
+        (true, false) => format!("written, replaces {base} from {}", origin.source),
+        (false, true) => format!("from {}", origin.source),
+        (false, false) => {
+            format!("follows from what is written; {base} in {}", origin.source)
+        }
+    };
+    format!("    {}: {value}  ({from})\n", origin.word)
 }
 
 /// What a workload needs of a GPU or slice, term by term, and what it is given.

@@ -1,5 +1,7 @@
 //! GPU products.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Confidence, Fact};
@@ -79,6 +81,11 @@ impl Gpu {
         self.mig.capable == Some(true)
     }
 
+    /// True if NVLink can join it to others.
+    pub fn has_nvlink(&self) -> bool {
+        self.nvlink.max_domain > 1
+    }
+
     /// The NVML name, then other names that drivers have reported.
     pub fn nvml_names(&self) -> impl Iterator<Item = &String> {
         self.nvml_name.iter().chain(&self.also_seen)
@@ -103,6 +110,36 @@ pub enum Architecture {
     Blackwell,
     /// Vera Rubin.
     Rubin,
+}
+
+impl Architecture {
+    /// Every architecture as a word, oldest first.
+    pub const WORDS: &'static [&'static str] =
+        &["volta", "turing", "ampere", "ada", "hopper", "blackwell", "rubin"];
+
+    const ALL: [Self; 7] = [
+        Self::Volta,
+        Self::Turing,
+        Self::Ampere,
+        Self::Ada,
+        Self::Hopper,
+        Self::Blackwell,
+        Self::Rubin,
+    ];
+
+    /// The architecture of a word, if it is one.
+    pub fn of(word: &str) -> Option<Self> {
+        let at = Self::WORDS.iter().position(|known| *known == word)?;
+        Self::ALL.get(at).copied()
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = Self::ALL.iter().zip(Self::WORDS);
+        let word = words.into_iter().find(|(known, _)| *known == self).map(|(_, word)| *word);
+        f.write_str(word.unwrap_or_default())
+    }
 }
 
 /// Dense throughput of the tensor cores, in GFLOPS.

@@ -191,6 +191,19 @@ impl Catalog {
         self.mig_table(gpu.mig.table.as_ref()?)
     }
 
+    /// What is known of a product that has MIG but no table: of those whose memory is the GPU's, and
+    /// whose words all stand in its names, the one with the most words.
+    pub fn mig_product_of(&self, gpu: &Gpu) -> Option<&MigProduct> {
+        let names: Vec<&str> = gpu.nvml_names().map(String::as_str).collect();
+        let text = format!("{} {} {}", gpu.key, names.join(" "), gpu.form_factor);
+        let text = text.to_ascii_lowercase();
+        let fits = |product: &&MigProduct| {
+            product.gpu.as_ref() == Some(&gpu.key)
+                || (product.has_memory_of(gpu) && product.words().all(|word| text.contains(&word)))
+        };
+        self.mig_products.iter().filter(fits).max_by_key(|product| product.words().count())
+    }
+
     /// The affinity map that was seen on a system.
     pub fn affinity_of(&self, system: &str) -> Option<&AffinityMap> {
         self.affinity.iter().find(|map| map.systems.iter().any(|key| key.as_str() == system))

@@ -4,7 +4,7 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{Architecture, Confidence, Fact};
+use super::{Architecture, Confidence, Fact, Gpu};
 use crate::name::GpuName;
 use crate::version::Version;
 
@@ -116,4 +116,24 @@ pub struct MigProduct {
     /// Doubts and remarks.
     #[serde(default)]
     pub note: Option<String>,
+}
+
+impl MigProduct {
+    /// The words of its name in lower case, but for its memory.
+    pub(super) fn words(&self) -> impl Iterator<Item = String> {
+        let memory = self.memory_gb.map(|gb| gb.to_string());
+        let name = self.product.to_ascii_lowercase();
+        let words: Vec<String> = name.split_whitespace().map(str::to_owned).collect();
+        words.into_iter().filter(move |word| word != "gb" && Some(word) != memory.as_ref())
+    }
+
+    /// True if the GPU reports about as many GiB as the label on the box says GB: ECC and firmware
+    /// take a part, and labels are read as binary.
+    pub(super) fn has_memory_of(&self, gpu: &Gpu) -> bool {
+        let (Some(gb), Some(mib)) = (self.memory_gb, gpu.nvml_total_mib.value) else {
+            return false;
+        };
+        let label = u64::from(gb) * 1024;
+        label.abs_diff(mib) * 20 <= label
+    }
 }
