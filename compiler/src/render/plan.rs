@@ -242,7 +242,6 @@ struct JsonStep<'a> {
     /// What it does, cluster by cluster.
     effects: Vec<JsonEffect<'a>>,
     /// What it does to GPU instances; empty unless it changes a MIG layout.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     instances: Vec<JsonInstances>,
 }
 
