@@ -488,3 +488,18 @@ fn q30_where_does_a_value_of_own_hardware_come_from() {
     }
     assert!(!explain("gpu/rtx-pro-5000").contains("catalog"), "it extends nothing");
 }
+
+#[test]
+fn q31_which_products_are_an_h100() {
+    let keys = |family: &str| -> Vec<String> {
+        let (_, list) = json(&["catalog", "--family", family]);
+        let rows = list["rows"].as_array().unwrap().iter().filter(|row| row["kind"] == "gpu");
+        rows.map(|row| row["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let h100 = keys("h100");
+    assert_eq!(h100, keys("H100"));
+    assert!(h100.len() >= 3 && h100.iter().all(|key| key.starts_with("h100")), "{h100:?}");
+    let (code, _, err) = run(&["catalog", "--family", "h1000"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("or a family: ") && err.contains("H100"), "{err}");
+}

@@ -154,8 +154,8 @@ pub struct CatalogArgs {
     /// Key of a GPU, system, rack, cloud shape or MIG table
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// Only GPUs of this architecture, such as hopper
-    #[arg(long, value_name = "ARCHITECTURE")]
+    /// Only GPUs of this architecture or product family, such as hopper or H100
+    #[arg(long, value_name = "FAMILY")]
     pub family: Option<String>,
     /// Only GPUs with this much memory as NVML reports it, such as 90GiB
     #[arg(long, value_name = "MEMORY")]

@@ -1,5 +1,6 @@
 //! `fleetc catalog`.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use fleetc_schema::catalog::{Architecture, Catalog, Cloud};
@@ -7,9 +8,9 @@ use fleetc_schema::units::{Bytes, GpuHourPrice};
 
 use super::args::{CatalogArgs, Format};
 use super::{CheckError, CommandError, OK, Outcome};
-use crate::language::did_you_mean;
+use crate::language::{did_you_mean, listing};
 use crate::render::entry;
-use crate::render::hardware::{self, Filter};
+use crate::render::hardware::{self, Filter, Kin};
 
 /// Lists the catalog, or shows an entry.
 pub fn run(args: &CatalogArgs, out: &mut dyn Write) -> Outcome {
@@ -27,7 +28,7 @@ pub fn run(args: &CatalogArgs, out: &mut dyn Write) -> Outcome {
             None => Err(unknown(catalog, name)),
         };
     }
-    let rows = hardware::rows(catalog, &filter(args)?);
+    let rows = hardware::rows(catalog, &filter(catalog, args)?);
     let text = match args.format {
         Format::Json => hardware::list_json(&rows),
         _ => hardware::list(&rows),
@@ -36,7 +37,7 @@ pub fn run(args: &CatalogArgs, out: &mut dyn Write) -> Outcome {
     Ok(OK)
 }
 
-fn filter(args: &CatalogArgs) -> Result<Filter, CommandError> {
+fn filter(catalog: &Catalog, args: &CatalogArgs) -> Result<Filter, CommandError> {
     let wrong = |what: &str, text: &str, why: String| {
         CommandError::Other(format!("--{what} {text}: {why}"))
     };
@@ -44,9 +45,21 @@ fn filter(args: &CatalogArgs) -> Result<Filter, CommandError> {
         None => None,
         Some(text) => {
             let value = serde_json::Value::String(text.to_ascii_lowercase());
-            let family: Result<Architecture, _> = serde_json::from_value(value);
-            let known = "volta, turing, ampere, ada, hopper, blackwell or rubin";
-            Some(family.map_err(|_| wrong("family", text, format!("one of {known}")))?)
+            let architecture: Result<Architecture, _> = serde_json::from_value(value);
+            let families = catalog.gpus.values().filter_map(|gpu| gpu.family.value.as_ref());
+            let names: BTreeSet<&str> = families.map(|family| family.name.as_str()).collect();
+            let kin = match architecture {
+                Ok(architecture) => Kin::Architecture(architecture),
+                Err(_) if names.iter().any(|name| name.eq_ignore_ascii_case(text)) => {
+                    Kin::Family(text.clone())
+                }
+                Err(_) => {
+                    let known = "volta, turing, ampere, ada, hopper, blackwell or rubin";
+                    let why = format!("one of {known}, or a family: {}", listing(names));
+                    return Err(wrong("family", text, why));
+                }
+            };
+            Some(kin)
         }
     };
     let cloud = match &args.cloud {
@@ -88,7 +101,7 @@ pub fn unknown(catalog: &Catalog, name: &str) -> CommandError {
     let products: Vec<&str> = keys().filter(|key| key.starts_with(&line)).collect();
     let shape = catalog.shape_named(name).map(|shape| shape.key.as_str());
     let hint = match (products.is_empty(), shape.or_else(|| did_you_mean(name, keys()))) {
-        (false, _) => format!("its products are {}", crate::language::listing(products)),
+        (false, _) => format!("its products are {}", listing(products)),
         (true, Some(near)) => format!("did you mean `{near}`?"),
         (true, None) => "`fleetc catalog` lists it".to_owned(),
     };

@@ -11,8 +11,8 @@ pub const SCHEMA: &str = "fleetc/catalog/v1";
 /// Which rows are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Architecture of the GPU.
-    pub family: Option<Architecture>,
+    /// Architecture, or product family.
+    pub family: Option<Kin>,
     /// Memory of a GPU, at least.
     pub min_memory: Option<Bytes>,
     /// With MIG.
@@ -23,6 +23,26 @@ pub struct Filter {
     pub cloud: Option<Cloud>,
     /// Millionths of a dollar for a GPU-hour, at most: rows without a price are left out.
     pub max_price: Option<u64>,
+}
+
+/// What GPUs have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kin {
+    /// Their architecture, such as Hopper.
+    Architecture(Architecture),
+    /// Their product family, such as H100; in any case.
+    Family(String),
+}
+
+impl Kin {
+    fn has(&self, gpu: &Gpu) -> bool {
+        match self {
+            Self::Architecture(architecture) => *architecture == gpu.architecture,
+            Self::Family(name) => {
+                gpu.family.value.as_ref().is_some_and(|f| f.name.eq_ignore_ascii_case(name))
+            }
+        }
+    }
 }
 
 /// A row of a list.
@@ -108,7 +128,7 @@ pub fn rows(catalog: &Catalog, filter: &Filter) -> Vec<Row> {
 
 fn passes(gpu: &Gpu, filter: &Filter) -> bool {
     let memory = gpu.nvml_total_mib.value.map(|mib| Mib(mib).to_bytes());
-    filter.family.is_none_or(|family| family == gpu.architecture)
+    filter.family.as_ref().is_none_or(|kin| kin.has(gpu))
         && filter.min_memory.is_none_or(|least| memory.is_some_and(|memory| memory >= least))
         && (!filter.mig || gpu.has_mig())
         && (!filter.nvlink || gpu.nvlink.links.is_some_and(|links| links > 0))
