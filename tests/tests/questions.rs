@@ -10,6 +10,7 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use serde_json::Value;
@@ -502,4 +503,48 @@ fn q31_which_products_are_an_h100() {
     let (code, _, err) = run(&["catalog", "--family", "h1000"]);
     assert_eq!(code, 2);
     assert!(err.contains("or a family: ") && err.contains("H100"), "{err}");
+}
+
+#[test]
+fn q32_what_does_a_node_offer_that_is_cut_by_the_fleets_own_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fleet.kdl");
+    let spec = r#"fleet "lab"
+cluster "serve" { kubernetes "1.36" { distribution "upstream"; driver "580.105.08" owner="os"; queue "none" } }
+cluster "hpc" { slurm "24.11" { controllers "ctl1"; gres autodetect="nvml"; driver "580.105.08" owner="os" } }
+gpu "x1" {
+    architecture "blackwell"; nvml-name "NVIDIA X1"; memory "48000MiB"; pci-device-ids "0xffff"
+    gres-type "nvidia_x1"; mig #true; nvlink #false
+    mig-table memory-slices=4 compute-slices=4 {
+        profile "1g.12gb" id=14 memory-slices=1 { starts 0 1 2 3 }
+        profile "2g.24gb" id=5 memory-slices=2 { starts 0 2 }
+    }
+}
+system "x" { gpus "x1" count=4; cpu sockets=1 cores=64 threads=128; memory "512GiB" }
+pool "x" {
+    system "x"; nodes "x[1-2]"
+    split { cluster "serve" nodes="x1"; cluster "hpc" nodes="x2" }
+    sharing "mig" { gpus "0-3" { slice "2g.24gb" count=1; slice "1g.12gb" count=2 } }
+}
+"#;
+    std::fs::write(&file, spec).unwrap();
+    let file = file.to_str().unwrap();
+    let (_, node, err) = run(&["explain", "node", file, "x1"]);
+    // Four GPUs with one 2g and two 1g each.
+    assert!(node.contains("nvidia.com/mig-1g.12gb: 8\n"), "{node}{err}");
+    assert!(node.contains("nvidia.com/mig-2g.24gb: 4\n"), "{node}");
+    let out = folder.path().join("out");
+    let (code, _, err) = run(&["compile", file, "-o", out.to_str().unwrap()]);
+    assert_eq!(code, 0, "{err}");
+    let read = |path: &str| std::fs::read_to_string(out.join(path)).unwrap();
+    let slurm = read("clusters/hpc/slurm/slurm.conf");
+    assert!(slurm.contains("Gres=gpu:2g.24gb:4,gpu:1g.12gb:8"), "{slurm}");
+    // nvidia-smi is told ids and starts: the 2g, which has fewer places, goes where it leaves a run.
+    let script = read("clusters/hpc/mig/fleetc-mig.sh");
+    let places = script.lines().find(|line| line.contains("5:") && line.contains("14:")).unwrap();
+    let starts: BTreeSet<&str> = places
+        .split(['\'', ' ', '"', ')'])
+        .filter(|word| word.starts_with("5:") || word.starts_with("14:"))
+        .collect();
+    assert_eq!(starts.len(), 3, "{places}");
 }

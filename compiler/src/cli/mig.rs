@@ -56,7 +56,7 @@ fn find_gpu<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Gpu, CommandErro
     catalog.gpu(name).or_else(of_system).ok_or_else(|| unknown(catalog, name))
 }
 
-fn table<'a>(catalog: &'a Catalog, gpu: &Gpu) -> Result<&'a MigTableRow, CommandError> {
+fn table<'a>(catalog: &'a Catalog, gpu: &'a Gpu) -> Result<&'a MigTableRow, CommandError> {
     let key = &gpu.key;
     catalog.mig_table_of(gpu).ok_or_else(|| {
         CommandError::Other(match gpu.mig.capable {

@@ -349,7 +349,28 @@ kind! {
         device_ids = "pci-device-ids" list String, Optional, "PCI device ids, such as `0x2330`.";
         gres_type = "gres-type" child String, Optional, "The type in Slurm's GRES; sticks once deployed.";
         mig = "mig" child bool, Optional, "Whether it has MIG.";
+        mig_table = "mig-table" kind OwnMigTable, Optional, "How it can be cut, as `nvidia-smi mig -lgip` and `-lgipp` print it.";
         nvlink = "nvlink" child bool, Optional, "Whether NVLink can join it to others: a system says how many with `nvlink-domain`.";
+    }
+}
+
+kind! {
+    /// The GPU instances that a GPU of the fleet's own can be cut into.
+    OwnMigTable = "mig-table" nothing {
+        memory_slices = "memory-slices" property Count<1, 16>, Required, "Memory slices of the GPU.";
+        compute_slices = "compute-slices" property Count<1, 16>, Required, "Compute slices of the GPU.";
+        profiles = "profile" kind OwnProfile, Named, "A profile of GPU instances.";
+    }
+}
+
+kind! {
+    /// A profile of GPU instances; the value is its name.
+    OwnProfile = "profile" name(MigProfile) {
+        id = "id" property Count<0, 1023>, Required, "Its id, which the driver takes.";
+        memory_slices = "memory-slices" property Count<1, 16>, Required, "Memory slices of an instance.";
+        count = "count" property Count<1, 16>, Optional, "How many fit at most, if fewer than their starts allow.";
+        memory = "memory" property Bytes, Optional, "Memory of an instance.";
+        starts = "starts" list Count<0, 15>, Required, "Memory slices at which an instance may start.";
     }
 }
 

@@ -73,7 +73,9 @@ pub fn lower(
             || "the GPU may well have MIG; where its instances may stand is not known here".into(),
             known_of,
         ));
-        cx.report(finding.help("share it whole for now"));
+        cx.report(finding.help(
+            "share it whole, or state its profiles in the `mig-table` of a `gpu` of your own",
+        ));
         return None;
     };
     let mut placed = Vec::new();

@@ -9,6 +9,7 @@ mod clusters;
 mod fleet;
 mod inventory;
 mod mig;
+mod mig_table;
 mod names;
 mod origin;
 mod policies;

@@ -1,8 +1,11 @@
 //! Hardware: the catalog's systems and GPUs, and the fleet's own on top of them.
 
+use std::sync::Arc;
+
 use fleetc_schema::ItemPath;
 use fleetc_schema::catalog::{
-    Catalog, Confidence, Cpu, Fact, Gpu, Imex, MigSupport, Nics, NvLink, RackProduct, System,
+    Catalog, Confidence, Cpu, Fact, Gpu, Imex, MigSupport, MigTableRow, Nics, NvLink, RackProduct,
+    System,
 };
 use fleetc_schema::diag::{Diagnostic, rules};
 use fleetc_schema::name::{GpuName, SystemName};
@@ -10,6 +13,7 @@ use fleetc_schema::units::{Mib, Watts};
 use indexmap::IndexMap;
 
 use super::classes;
+use super::mig_table;
 use super::origin::{self, Origin};
 use crate::language::{At, Cx, Reference, did_you_mean, kinds, listing};
 
@@ -97,7 +101,7 @@ fn lower_gpu(item: &kinds::Gpu, name: &GpuName, systems: &Systems<'_>, cx: &mut 
         // Profiles are named and sized by the memory: of another, the base's table does not hold.
         let range = gpu.nvml_total_mib.value.map(classes::memory_range);
         if range.is_none_or(|range| stated < range.min.0 || range.max.0 < stated) {
-            gpu.mig.table = None;
+            (gpu.mig.table, gpu.mig.own) = (None, None);
         }
         gpu.nvml_total_mib = Fact::stated(stated);
     }
@@ -110,6 +114,7 @@ fn lower_gpu(item: &kinds::Gpu, name: &GpuName, systems: &Systems<'_>, cx: &mut 
     if let Some(mig) = item.mig.as_ref().filter(|mig| gpu.mig.capable != Some(mig.value)) {
         gpu.mig = mig_support(mig.value);
     }
+    own_table(item, &mut gpu, cx)?;
     if let Some(nvlink) = item.nvlink.as_ref().filter(|link| gpu.has_nvlink() != link.value) {
         gpu.nvlink = unread_nvlink(nvlink.value);
     }
@@ -134,7 +139,7 @@ fn new_gpu(item: &kinds::Gpu, name: &GpuName, cx: &mut Cx) -> Option<Gpu> {
     }
     let memory_mib = item.memory.as_ref()?.value.0 >> 20;
     let ids = item.device_ids.as_ref()?;
-    Some(Gpu {
+    let mut gpu = Gpu {
         key: name.clone(),
         nvml_name: Some(item.nvml_name.as_ref()?.value.clone()),
         also_seen: Vec::new(),
@@ -163,7 +168,18 @@ fn new_gpu(item: &kinds::Gpu, name: &GpuName, cx: &mut Cx) -> Option<Gpu> {
         source: Vec::new(),
         confidence: Confidence::Sure,
         note: None,
-    })
+    };
+    own_table(item, &mut gpu, cx)?;
+    Some(gpu)
+}
+
+/// Gives a GPU the MIG table that the fleet states, if it states one. None if that is wrong (reported).
+fn own_table(item: &kinds::Gpu, gpu: &mut Gpu, cx: &mut Cx) -> Option<()> {
+    if let Some(stated) = &item.mig_table {
+        let table = mig_table::lower(stated, gpu, cx)?;
+        gpu.mig.own = Some(Arc::new(MigTableRow::stated(gpu.key.clone(), table)));
+    }
+    Some(())
 }
 
 fn missing_word(item: &kinds::Gpu, name: &GpuName, word: &str, example: &str, cx: &mut Cx) {
@@ -176,7 +192,13 @@ fn missing_word(item: &kinds::Gpu, name: &GpuName, word: &str, example: &str, cx
 /// MIG of a product of which only this is known.
 fn mig_support(capable: bool) -> MigSupport {
     let max_instances = (!capable).then_some(0);
-    MigSupport { capable: Some(capable), max_instances, table: None, min_driver: Fact::default() }
+    MigSupport {
+        capable: Some(capable),
+        max_instances,
+        table: None,
+        min_driver: Fact::default(),
+        own: None,
+    }
 }
 
 /// NVLink of a product of which only this is known: links and domain are up to the server.

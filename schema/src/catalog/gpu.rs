@@ -1,10 +1,11 @@
 //! GPU products.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Confidence, Fact};
+use super::{Confidence, Fact, MigTableRow};
 use crate::name::GpuName;
 use crate::version::Version;
 
@@ -214,6 +215,9 @@ pub struct MigSupport {
     /// The first driver that cuts it. Source: NVIDIA MIG User Guide, "Deployment Considerations".
     #[serde(default)]
     pub min_driver: Fact<Version>,
+    /// A table that a fleet states; it goes before that of the catalog.
+    #[serde(skip)]
+    pub own: Option<Arc<MigTableRow>>,
 }
 
 /// Where a fabric manager must run.

@@ -103,6 +103,31 @@ pub struct CiProfile {
 }
 
 impl MigTableRow {
+    /// A table that a fleet states of its own GPU: nothing is known of it but the geometry.
+    pub fn stated(gpu: GpuName, table: MigTable) -> Self {
+        let known = || ProfileFacts {
+            engine_confidence: None,
+            memory_mib_seen: Vec::new(),
+            min_driver: Fact::default(),
+        };
+        let basis =
+            || Basis { confidence: Confidence::Sure, basis: "stated by the fleet".to_owned() };
+        Self {
+            key: gpu.to_string(),
+            gpus: vec![gpu],
+            facts: table.profiles.iter().map(|profile| (profile.name.clone(), known())).collect(),
+            table,
+            sm_per_compute_slice: None,
+            placements: basis(),
+            profile_ids: basis(),
+            name_variants: Vec::new(),
+            compute_instances: Vec::new(),
+            source: Vec::new(),
+            confidence: Confidence::Sure,
+            note: None,
+        }
+    }
+
     /// The profile of this name, or of a name that another driver gives it.
     pub fn profile(&self, name: &MigProfile) -> Option<&GiProfile> {
         self.table.profile(name).or_else(|| {

@@ -187,8 +187,11 @@ impl Catalog {
     }
 
     /// The MIG table of a GPU.
-    pub fn mig_table_of(&self, gpu: &Gpu) -> Option<&MigTableRow> {
-        self.mig_table(gpu.mig.table.as_ref()?)
+    pub fn mig_table_of<'a>(&'a self, gpu: &'a Gpu) -> Option<&'a MigTableRow> {
+        match &gpu.mig.own {
+            Some(own) => Some(own),
+            None => self.mig_table(gpu.mig.table.as_ref()?),
+        }
     }
 
     /// What is known of a product that has MIG but no table: of those whose memory is the GPU's, and

@@ -142,6 +142,7 @@ rules! {
     MIG_PROFILE_NOT_ON_GPU = "mig/profile-not-on-gpu", Error, Read, "a MIG profile that the GPU does not have";
     MIG_NO_PLACEMENT = "mig/no-placement", Error, Read, "GPU instances that cannot be placed together";
     MIG_ENGINES_EXCEEDED = "mig/engines-exceeded", Error, Read, "GPU instances that want more engines than the GPU has";
+    MIG_WRONG_TABLE = "mig/wrong-table", Error, Read, "a MIG table of the fleet's own that contradicts itself";
     MIG_NO_TABLE = "mig/no-table", Error, Read, "MIG on a GPU whose profiles the catalog does not know";
     MIG_SLICES_LEFT_OVER = "mig/slices-left-over", Warning, Check, "a layout that leaves room for more instances";
     MIG_MIXED_WITH_SINGLE_STRATEGY = "mig/mixed-with-single-strategy", Error, Check, "the strategy `single` with more than one kind of device";
