@@ -390,7 +390,8 @@ impl<'a> Judged<'a> {
         self.until("a node that conforms is given back", || {
             self.seen().is_ok_and(|seen| !seen.is_drained())
         })?;
-        self.must("it says so", self.text("said").contains("conforms again"))?;
+        // It says so once scontrol has come back, which is after slurmctld shows it.
+        self.until("it says so", || self.text("said").contains("conforms again"))?;
         Ok(2)
     }
 
